@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import random
-import struct
 from contextlib import suppress
 
 import pytest
@@ -81,9 +80,8 @@ def test_commits_are_summed_between_the_records_of_their_group(seed: int) -> Non
             with suppress(WireError):
                 value = decode_value(key, one.value)
                 assert isinstance(value, OffsetCommitValue)
-                for tag, topic_id in value.tagged:
-                    if tag == 0:
-                        names.setdefault(struct.unpack(">qq", topic_id), key.topic)
+                if value.topic_id is not None:
+                    names.setdefault(value.topic_id, key.topic)
         if not isinstance(key, OffsetCommitKey):
             if (name := wanted(one.key)) is not None:
                 groups.setdefault(name, []).append(one)

@@ -81,12 +81,12 @@ def test_every_attribute_is_equal(first_seed: int) -> None:
             continue
         check(core, reference)
         planned += 1
-        if reference.has_guesses and planned % 8 == 0:
+        if reference.has_guesses and drawn < 4:
             drawn += 1
             assert core.sample(4) == reference.sample(4)
-    assert planned > 100
+    assert planned > 60
     assert failed > 10
-    assert drawn > 3
+    assert drawn == 4
 
 
 OWNED = tuple(TopicPartition("t", p) for p in range(6))

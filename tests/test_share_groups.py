@@ -136,7 +136,7 @@ def test_the_share_state_of_a_deleted_topic_is_forgotten() -> None:
     host = started()
     host.handle(ShareStateDue("g", ((TOPIC.topic_id, (0, 1)),)), 1_000)
     host.handle(TopicsChanged((), 2), 2_000)
-    host.handle(PartitionsDeleted(topic_ids=(TOPIC.topic_id,)), 2_000)
+    host.handle(PartitionsDeleted(topics=((TOPIC.name, TOPIC.topic_id),)), 2_000)
     host.handle(TopicsChanged((TOPIC,), 3), 3_000)
     asked = host.beat(3_000, member_epoch=2)
     assert [type(one) for one in asked] == [Respond, ShareStateDue]

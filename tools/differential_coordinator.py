@@ -22,12 +22,15 @@ import argparse
 import functools
 import json
 import random
+import re
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any, NamedTuple, Protocol
+from uuid import UUID
 
+from kafka_rebalance.group.model import id_text
 from kafka_rebalance.playback.driver import Driver
 from kafka_rebalance.wire.group_records import (
     GroupMetadataValue,
@@ -47,6 +50,8 @@ from tools.judge import Block, Outcome
 from tools.member_ids import Ids
 
 BLOCK = 500
+# Ids that our coordinator drew for a loaded log: it counts them, and they are text or base64.
+OWN_ID = re.compile(r"\b0{8}(?:-0{4}){3}-[0-9a-f]{12}\b|\bA{18}[\w-]{4}\b", re.ASCII)
 
 
 class Coordinator(Protocol):
@@ -223,11 +228,11 @@ class Pair:
         """Returns whether Kafka's own answers to these commands vary, and one of them equals ours.
 
         In Kafka, timers of several members that are due at one moment run in the order of a hash
-        map of random ids. So the commands are played again with other ids.
+        map of random ids. So the commands are played again with other ids, also in a loaded log.
         """
         first, *others = commands
         arbitrary = any(
-            self.differ([first | {"seed": seed}, *others]) is None
+            self.differ([first | {"seed": seed}, *with_other_ids(others, seed)]) is None
             for seed in range(self.runs.replays)
         )
         self.met["order of a hash map"] += arbitrary
@@ -275,6 +280,22 @@ class Pair:
         for event in ours.get("events", ()):
             self.met[str(event.get("err", event["ev"]))] += 1
         return (ours, our_states), (theirs, their_states)
+
+
+def with_other_ids(commands: list[Command], seed: int) -> list[Command]:
+    """Replaces the ids that our coordinator drew for a loaded log, in names and in raw bytes."""
+    rng = random.Random(seed)
+    text = json.dumps(commands)
+    raw = [
+        bytes.fromhex(one[part] or "") for one in commands if one["op"] == "raw" for part in "kv"
+    ]
+    places = " ".join([text, *(one.decode("latin-1") for one in raw)])
+    for drawn in sorted(set(OWN_ID.findall(places))):
+        other = str(UUID(int=rng.getrandbits(128)))
+        if len(drawn) < len(other):
+            other = id_text(rng.randbytes(16))
+        text = text.replace(drawn, other).replace(drawn.encode().hex(), other.encode().hex())
+    return list(json.loads(text))
 
 
 def shrink(pair: Pair, commands: list[Command]) -> list[Command]:

@@ -7,7 +7,15 @@ from __future__ import annotations
 
 import pytest
 
-from kafka_rebalance.wire.group_records import GroupMetadataKey, encode_key
+from kafka_rebalance.playback.driver_commands import topic_id as id_of
+from kafka_rebalance.wire.group_records import (
+    GroupMetadataKey,
+    OffsetCommitKey,
+    OffsetCommitValue,
+    encode_key,
+    encode_value,
+    tagged_topic_id,
+)
 from tests.support.played_coordinator import Answer, Played, keys
 
 T, U = {"g": "s", "topic": "t"}, {"g": "s", "topic": "u"}
@@ -99,6 +107,28 @@ def test_such_offsets_count_as_those_of_no_group_even_if_one_is_deleted(played: 
         {"op": "fetch", **T},
     )
     assert fetched["off"] == -1
+
+
+# Offsets of a topic that was deleted
+
+
+@pytest.mark.parametrize(("topic_id", "is_deleted"), [("t#1", False), ("t#2", True), (None, True)])
+def test_an_offset_of_a_topic_with_the_same_name_and_another_id_remains(
+    played: Played, topic_id: str | None, is_deleted: bool
+) -> None:
+    tagged = tagged_topic_id(None if topic_id is None else id_of(topic_id))
+    value = OffsetCommitValue(7, -1, "", 1_000_000, version=4, tagged=tagged)
+    *_, changed = played(
+        {"op": "topics", "topics": {"t": {"partitions": 1, "id": "t#2"}}},
+        {
+            "op": "raw",
+            "k": encode_key(OffsetCommitKey("s", "t", 0)).hex(),
+            "v": encode_value(value).hex(),
+        },
+        {"op": "reload"},
+        {"op": "topics", "topics": {"t": {"partitions": 1, "id": "t#3"}}},
+    )
+    assert keys(changed) == [("s/t/0", True)] * is_deleted
 
 
 # Empty group ids

@@ -108,10 +108,9 @@ class VirtualBroker:
         self._topic_names |= {one.topic_id: one.name for one in topics}
         self._handle(self._cluster)
         kept = {one.topic_id for one in topics}
-        gone = [one for one in before if one.topic_id not in kept]
+        gone = tuple((one.name, one.topic_id) for one in before if one.topic_id not in kept)
         if gone:
-            names, ids = (one.name for one in gone), (one.topic_id for one in gone)
-            self._handle(interface.PartitionsDeleted(topics=tuple(names), topic_ids=tuple(ids)))
+            self._handle(interface.PartitionsDeleted(topics=gone))
 
     def topic(self, name: str) -> interface.ClusterTopic | None:
         return next((one for one in self._cluster.topics if one.name == name), None)

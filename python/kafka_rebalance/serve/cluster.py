@@ -148,11 +148,13 @@ class Cluster:
         topic_id = getattr(one, "topic_id", None)
         return {"error_code": error, "name": one.name, "topic_id": topic_id, "partitions": []}
 
-    def remove(self, name: str) -> ServedTopic:
+    def remove(self, name: str) -> ClusterTopic:
+        """Removes a topic; returns it as the coordinator knew it."""
+        removed = self._reported(self.topics.pop(name))
         del self._names[self._ids.pop(name)]
         self.version += 1
-        self.partitions -= self.topics[name].partitions
-        return self.topics.pop(name)
+        self.partitions -= removed.partitions
+        return removed
 
     def has(self, topic: str, partition: int) -> bool:
         return topic in self.topics and 0 <= partition < self.topics[topic].partitions
@@ -179,16 +181,15 @@ class Cluster:
 
     def topics_changed(self) -> TopicsChanged:
         """Returns the event that reports all topics to the coordinator."""
-        topics = tuple(
-            ClusterTopic(
-                one.name,
-                uuid_of(id_text(self._ids[one.name].bytes)),
-                one.partitions,
-                tuple(tuple(filter(None, racks)) for racks in one.racks or ()),
-            )
-            for one in self.topics.values()
+        return TopicsChanged(tuple(map(self._reported, self.topics.values())), self.version)
+
+    def _reported(self, topic: ServedTopic) -> ClusterTopic:
+        return ClusterTopic(
+            topic.name,
+            uuid_of(id_text(self._ids[topic.name].bytes)),
+            topic.partitions,
+            tuple(tuple(filter(None, racks)) for racks in topic.racks or ()),
         )
-        return TopicsChanged(topics, self.version)
 
     def answer(self, asked: Asked) -> Mapping[str, Any] | None:
         """Returns the fields of the response; None for a request about something else."""

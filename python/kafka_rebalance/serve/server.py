@@ -221,11 +221,11 @@ class Server:
         changed = topics.answer(self.cluster, self.group_configs, asked)
         if changed is not None:
             fields, deleted = changed
-            gone = tuple((one.name, p) for one in deleted for p in range(one.partitions))
-            if gone:
-                self.records.drop(gone)
+            if deleted:
+                self.records.drop([(one.name, p) for one in deleted for p in range(one.partitions)])
                 self.shares.forget()
-                self._handle(events.PartitionsDeleted(gone))
+                gone = tuple((one.name, one.topic_id) for one in deleted)
+                self._handle(events.PartitionsDeleted(topics=gone))
             return fields
         fields = await self._transact(asked, host)
         if fields is not None:

@@ -5,6 +5,8 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from kafka_rebalance.coordinator.machine.events import ClusterTopic
+
 from .cluster import MOST_PARTITIONS, NODE, TOO_MANY, Cluster, ServedTopic, is_legal
 from .frames import Asked, KafkaError
 from .group_configs import GROUP, GroupConfigs
@@ -16,7 +18,7 @@ _TOPIC, _BROKER, _LOGGER, _METRICS = 2, 4, 8, 16
 
 def answer(
     cluster: Cluster, configs: GroupConfigs, asked: Asked
-) -> tuple[Mapping[str, Any], list[ServedTopic]] | None:
+) -> tuple[Mapping[str, Any], list[ClusterTopic]] | None:
     """Returns the fields of the response and the deleted topics; None for another request."""
     match asked.api:
         case "create_topics":
@@ -123,7 +125,7 @@ def _grow(cluster: Cluster, one: Any, body: Any) -> dict[str, Any]:
     return _refused(one, KafkaError.none)
 
 
-def _delete(cluster: Cluster, asked: Asked) -> tuple[Mapping[str, Any], list[ServedTopic]]:
+def _delete(cluster: Cluster, asked: Asked) -> tuple[Mapping[str, Any], list[ClusterTopic]]:
     # Up to version 5, a request has only names of topics; later, names or ids.
     by_name = getattr(asked.body, "topic_names", None)
     entries = asked.body.topics if by_name is None else by_name

@@ -13,6 +13,7 @@ import struct
 from typing import Annotated, NamedTuple
 
 from kafka_rebalance.frozen import Frozen
+from kafka_rebalance.java.hash_map import Uuid
 from kafka_rebalance.java.order import string_hash
 
 from .layout import (
@@ -31,6 +32,7 @@ _OFFSET_KEYS = (0, 1)
 _GROUP_KEY = 2
 _VALUES = range(5)
 _FLEXIBLE = 4
+_TOPIC_ID_TAG = 0
 
 
 class OffsetsRecord(NamedTuple):
@@ -76,6 +78,12 @@ class OffsetCommitValue(Frozen):
     expire_timestamp_ms: Annotated[Int64, Name("expireTimestamp"), Since(1, last=1)] = -1
     version: Version = 3
     tagged: Tagged = ()
+
+    @property
+    def topic_id(self) -> Uuid | None:
+        """Returns the id of the topic in v4, if the coordinator that wrote the record knew it."""
+        found = next((data for tag, data in self.tagged if tag == _TOPIC_ID_TAG), b"")
+        return struct.unpack(">qq", found) if len(found) == 16 else None
 
 
 class MemberMetadata(Frozen):
@@ -140,6 +148,11 @@ def encode_value(value: Value) -> bytes:
     """Writes a value in its own version; fields that the version does not have are left out."""
     layout = layout_of(type(value), value.version, value.version >= _FLEXIBLE)
     return layout.written(value, struct.pack(">h", value.version))
+
+
+def tagged_topic_id(topic_id: Uuid | None) -> Tagged:
+    """Returns the tagged fields of a committed offset with this id."""
+    return () if topic_id is None else ((_TOPIC_ID_TAG, struct.pack(">qq", *topic_id)),)
 
 
 def partition_for(group_id: str, partitions: int = 50) -> int:

@@ -13,7 +13,6 @@ Source   ClassicGroup.java, ClassicGroupState.java; docs/behaviour/coordinator.m
          `python -m tools.tables` draws `LEGAL_PREDECESSORS`.
 """
 
-import struct
 from collections import Counter
 from dataclasses import dataclass, field
 from typing import ClassVar
@@ -26,7 +25,7 @@ from kafka_rebalance.wire.consumer_protocol import decode_subscription
 from kafka_rebalance.wire.error_codes import ErrorCode
 from kafka_rebalance.wire.messages import GroupState, common_fields
 
-from ..machine.events import ClusterTopic, LogRecord
+from ..machine.events import LogRecord
 from ..offsets.store import Commit, Partition
 
 _S = GroupState
@@ -318,9 +317,6 @@ class Group:
         )
 
 
-_TOPIC_ID_TAG = 0
-
-
 def group_record(group: Group, assignment: dict[str, bytes]) -> LogRecord:
     """Returns the group's record: the assignment, and metadata of the selected protocol only."""
     timestamp = -1 if group.state_timestamp_ms is None else group.state_timestamp_ms
@@ -355,8 +351,8 @@ def group_tombstone(group_id: str) -> LogRecord:
     return LogRecord(wire.encode_key(wire.GroupMetadataKey(group_id)), None)
 
 
-def offset_record(commit: Commit, topic: ClusterTopic | None) -> LogRecord:
-    """Returns the record of an offset; `topic` is its topic, if the coordinator knows it."""
+def offset_record(commit: Commit) -> LogRecord:
+    """Returns the record of an offset."""
     value = commit.value
     expires = value.expire_timestamp_ms
     written = wire.OffsetCommitValue(
@@ -366,7 +362,7 @@ def offset_record(commit: Commit, topic: ClusterTopic | None) -> LogRecord:
         leader_epoch=-1 if value.leader_epoch is None else value.leader_epoch,
         expire_timestamp_ms=-1 if expires is None else expires,
         version=4 if expires is None else 1,
-        tagged=() if topic is None else ((_TOPIC_ID_TAG, struct.pack(">qq", *topic.topic_id)),),
+        tagged=wire.tagged_topic_id(value.topic_id),
     )
     key = wire.OffsetCommitKey(commit.group_id, *commit.partition)
     return LogRecord(wire.encode_key(key), wire.encode_value(written))

@@ -82,11 +82,14 @@ class Unloaded(_Event):
 
 
 class PartitionsDeleted(_Event):
-    """The cluster has deleted these partitions (topic, number), and all of these topics."""
+    """The cluster has deleted these partitions (topic, number), and all of these topics.
+
+    A topic has its id, because offsets and share state of a topic with this name and another id
+    remain.
+    """
 
     partitions: tuple[tuple[str, int], ...] = ()
-    topics: tuple[str, ...] = ()
-    topic_ids: tuple[Uuid, ...] = ()
+    topics: tuple[tuple[str, Uuid], ...] = ()
 
 
 class ClusterTopic(NamedTuple):

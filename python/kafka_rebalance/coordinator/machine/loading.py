@@ -114,6 +114,7 @@ def _offset(value: wire.OffsetCommitValue) -> CommittedOffset:
         value.commit_timestamp_ms,
         None if value.leader_epoch == -1 else value.leader_epoch,
         None if value.expire_timestamp_ms == -1 else value.expire_timestamp_ms,
+        value.topic_id,
     )
 
 

@@ -86,20 +86,26 @@ class ContinueDeletion(Continuation):
 
 
 def partitions_deleted(state: Shard, event: PartitionsDeleted) -> None:
-    """Deletes the offsets of deleted partitions, and the share state of deleted topics."""
+    """Deletes the offsets of deleted partitions, and the share state of deleted topics.
+
+    A topic's offset remains if it was committed for a topic with the same name and another id.
+    """
     forgotten = []
+    topic_ids = dict(event.topics)
     for group_id in state.offsets.groups():
         offsets = state.offsets.latest(group_id)
         # Offsets can be stored for partitions that their topic never had.
-        whole = [one for one in state.offsets.partitions(group_id) if one[0] in event.topics]
+        whole = [one for one in state.offsets.partitions(group_id) if one[0] in topic_ids]
         for partition in (*event.partitions, *whole):
+            deleted = (None, topic_ids.get(partition[0]))
             # Kafka writes a tombstone for the committed value and for each pending value.
-            holders = [values for values in offsets.pending.values() if partition in values]
-            count = len(holders) + (offsets.value(partition) is not None)
+            tables = (offsets.committed, *offsets.pending.values())
+            values = [table[partition].value for table in tables if partition in table]
+            count = sum(value is not None and value.topic_id in deleted for value in values)
             forgotten += [Forget(group_id, partition)] * count
     _forget(state, forgotten, Write(None))
     for kind in state.kinds.values():
-        kind.topics_deleted(state, event.topic_ids)
+        kind.topics_deleted(state, tuple(topic_ids.values()))
 
 
 def _forget(state: Shard, forgotten: list[Forget], write: Write) -> None:

@@ -64,6 +64,8 @@ def _commit(state: Shard, event: Received, request: wire.CommitRequest) -> None:
     retention_ms = getattr(request, "retention_ms", None)
     producer_id = getattr(request, "producer_id", None)
     expires = None if retention_ms in (None, wire.NO_RETENTION) else state.now_ms + retention_ms
+    # Kafka looks the ids of topics up for commits outside transactions only.
+    topics = {} if producer_id is not None else state.cluster.topics
     commits, codes = [], []
     for one in request.offsets:
         too_large = _is_too_large(state, one)
@@ -72,7 +74,8 @@ def _commit(state: Shard, event: Received, request: wire.CommitRequest) -> None:
         if not too_large:
             epoch = None if one.leader_epoch == -1 else one.leader_epoch
             text = one.metadata or ""
-            value = CommittedOffset(one.offset, text, state.now_ms, epoch, expires)
+            topic_id = topics[one.topic].topic_id if one.topic in topics else None
+            value = CommittedOffset(one.offset, text, state.now_ms, epoch, expires, topic_id)
             partition = (one.topic, one.partition)
             commits.append(Commit(request.group_id, partition, value, producer_id))
     response = wire.OffsetCommitResponse(partitions=tuple(codes))
@@ -80,10 +83,7 @@ def _commit(state: Shard, event: Received, request: wire.CommitRequest) -> None:
         # The new group has only offsets. Kafka creates the group even if no offset is stored.
         state.create(request.group_id)
     then = SendResponse(event.request_id, response, request)
-    # Kafka looks the ids of topics up for commits outside transactions only.
-    topics = {} if producer_id is not None else state.cluster.topics
-    records = [offset_record(commit, topics.get(commit.partition[0])) for commit in commits]
-    state.append(records, Write(then), commits, producer_id)
+    state.append([offset_record(one) for one in commits], Write(then), commits, producer_id)
 
 
 def _is_too_large(state: Shard, one: wire.OffsetToCommit) -> bool:

@@ -19,19 +19,21 @@ from dataclasses import dataclass, field
 from itertools import count
 from typing import NamedTuple
 
+from kafka_rebalance.java.hash_map import Uuid
 from kafka_rebalance.java.timeline_hash_map import SnapshotRegistry, TimelineHashMap
 
 Partition = tuple[str, int]  # (topic, partition)
 
 
 class CommittedOffset(NamedTuple):
-    """A committed offset. Times in ms; an absent time or epoch is None."""
+    """A committed offset. Times in ms; an absent time, epoch or id is None."""
 
     offset: int
     metadata: str
     commit_timestamp_ms: int
     leader_epoch: int | None = None
     expire_timestamp_ms: int | None = None
+    topic_id: Uuid | None = None
 
 
 class Commit(NamedTuple):

@@ -34,9 +34,10 @@ def partition_from_text(text: str) -> TopicPartition:
 
 
 class Explanation(list[str]):
-    """The lines of an explanation; `summary` is its result in one sentence."""
+    """The lines of an explanation of `partition`; `summary` is its result in one sentence."""
 
     summary = ""
+    partition: TopicPartition
 
     def __str__(self) -> str:
         return "\n".join(map(shown, (self.summary, "", *self)))
@@ -61,7 +62,7 @@ def explain(
             problem += "; a streams group has tasks, as 0_1 or 0[1]: give SUBTOPOLOGY_NUMBER"
         raise GroupError("partition", problem)
     text = Explanation()
-    text.summary = outcome(group, steps, partition)
+    text.summary, text.partition = _outcome(group, steps, tp), tp
     for step in steps:
         if not step.rounds:
             stays = holders(Assignment.owned(step.after), tp)
@@ -72,11 +73,10 @@ def explain(
     return text
 
 
-def outcome(group: GroupSpec, steps: Sequence[Step], partition: TopicPartition | str) -> str:
+def _outcome(group: GroupSpec, steps: Sequence[Step], tp: TopicPartition) -> str:
     """Returns a sentence: who owns the partition at the end of the plan, and who did before."""
     from kafka_rebalance.explain.facts import holders
 
-    tp = _partition(partition, group)
     before, after = (_names(holders(Assignment.owned(one), tp)) for one in (group, steps[-1].after))
     played = [one for step in steps for one in step.rounds]
     rounds, silent = len(played), sum(tp in one.unavailable for one in played)

@@ -84,6 +84,15 @@ class Samples(LazyFields):
             f"{counted(len(self.moved), 'partition')} {ends} at different members."
         )
 
+    def ends_of(self, tp: TopicPartition) -> str:
+        """Returns a sentence: whether the last owner of the partition depends on guesses."""
+        guessed = " and ".join(self._guessed()).replace("UUIDs", "UUIDs of new members (*)")
+        others = f"ith other {guessed} ({counted(self.draws, 'sample')})"
+        if tp not in self.depends:
+            return f"W{others}, it ends there too."
+        ends = (f"{counted(number, 'time')} with {who}" for who, number in self.ends[tp].most_common(3))
+        return f"This is not certain: w{others}, it ends {', '.join(ends)}."
+
     def _guessed(self) -> list[str]:
         """Returns the guessed facts in which the samples differ, by name."""
         guessed = ["racks of new replicas"] if self.places_guessed else []

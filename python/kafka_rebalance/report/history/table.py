@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Prints histories as tables: groups, one group's rebalances, replays and counterfactuals."""
 
-import sys
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
@@ -249,35 +248,63 @@ def print_counterfactuals(
     recorded = f"{counted(len(held), 'rebalance')}, {counted(total_moves(held), 'move')}"
     if empty := sum(row.is_rebalance and not row.members for row in rows):
         recorded += f" (and {empty} that left the group empty)"
-    cells: list[list[str]] = []
-    best: tuple[int, int, int, str] = (sys.maxsize, 0, 0, "")
+    totals: dict[tuple[str, bool], tuple[int, ...]] = {}
     for static in (False, True):
         for name in _of_all(played):
             found = _with_static([one for one in played if one.assignor == name], static=static)
-            if static and not any(one.is_static for one in found):
-                continue
-            sums = (
-                sum(one.rebalances for one in found),
-                sum(one.moves for one in found),
-                sum(one.unavailable for one in found),
-                sum(one.waiting for one in found),
-            )
-            label = f"{name}{', static members' if static else ''}"
-            cells.append([label, *map(str, sums)])
-            best = min(best, (sums[2], *sums[:2], label))
-    if best[1] < len(held) or best[2] < total_moves(held):
-        recorded += (
-            f". With {best[3].replace(', ', ' and ')} it would have been "
-            f"{counted(best[1], 'rebalance')}, {counted(best[2], 'move')} and {best[0]} partitions "
-            "without a reader, the fewest"
-        )
-    print_wrapped(f"Recorded: {recorded}.")
+            if not static or any(one.is_static for one in found):
+                totals[name, static] = _totals(found)
+    own = {row.group_id: row.protocol for row in held}
+    as_it_is = [one for one in played if one.assignor == own.get(one.group_id)]
+    print_wrapped(f"{_remedies(totals, as_it_is, {*own.values()})}Recorded: {recorded}.")
+    cells = [
+        [f"{name}{', static members' if static else ''}", *map(str, sums)]
+        for (name, static), sums in totals.items()
+    ]
     print_table(["assignor", "rebalances", "moves", "no reader", "waiting"], cells)
     print_wrapped(
         "no reader: partitions that nobody reads during a rebalance, added up; waiting: partitions "
         "of static members that were away. Static members have sessions that cover 95% of the "
         f"absences, and send no LeaveGroup. {GLOSSARY}"
     )
+
+
+def _totals(found: Sequence[Counterfactual]) -> tuple[int, ...]:
+    """Returns the sums of rebalances, moves, partitions without a reader, and of those waiting."""
+    each = [(one.rebalances, one.moves, one.unavailable, one.waiting) for one in found]
+    return tuple(map(sum, zip(*each, strict=True)))
+
+
+def _remedies(
+    totals: Mapping[tuple[str, bool], tuple[int, ...]],
+    as_it_is: Sequence[Counterfactual],
+    names: set[str | None],
+) -> str:
+    """Returns sentences on static members, on another assignor, and on both; "" if none helps.
+
+    `as_it_is` has the plays under the groups' own assignors, whose `names` may be several.
+    """
+    if not as_it_is or not totals:
+        return ""
+    now, kept = (_totals(_with_static(as_it_is, static=static)) for static in (False, True))
+    best = min(
+        (name for name, _ in totals), key=lambda name: (totals[name, False][2::-1], name in names)
+    )
+    helps = {"static members (group.instance.id)": kept} if kept < now else {}
+    if is_better := totals[best, False][2] < now[2]:
+        helps = {f"{who} alone": sums for who, sums in helps.items()}
+        helps[f"{best} alone" if helps else best] = totals[best, False]
+        helps |= {"both": totals[best, True]} if kept < now else {}
+    if not helps:
+        return "Neither static members nor another assignor would have helped. "
+    said = []
+    for who, sums in helps.items():
+        some = counted(sums[0], "rebalance"), counted(sums[2], "partition")
+        full = f"{some[0]} instead of {now[0]}, and {some[1]} without a reader instead of {now[2]}"
+        said.append(f"with {who}: {sums[0]} and {sums[2]}" if said else f"With {who}: {full}")
+    said += ["the switch itself costs rebalances, once (see compare)"] if is_better else []
+    under = names.pop() if len(names) == 1 else "their own assignors"
+    return f"{'; '.join(said)}. Compared with the same events under {under}. "
 
 
 def _of_all(played: Sequence[Counterfactual]) -> list[str]:

@@ -10,7 +10,7 @@ from kafka_rebalance.group.ownership import Assignment, Delta
 from kafka_rebalance.notes.lost_rack import step_note
 from kafka_rebalance.plans.changes.assignor import SwitchAssignor
 from kafka_rebalance.plans.changes.made_up import Basis
-from kafka_rebalance.plans.explanation import outcome
+from kafka_rebalance.plans.explanation import Explanation
 from kafka_rebalance.plans.rebalance_plan import RebalancePlan
 from kafka_rebalance.plans.rounds import Round, Step
 from kafka_rebalance.plans.samples import Samples
@@ -316,11 +316,9 @@ def _assumed(plan: RebalancePlan) -> list[str]:
     return lines
 
 
-def print_explanation(plan: RebalancePlan, partition: str) -> None:
+def print_explanation(lines: Explanation, summary: str, names: Mapping[str, str]) -> None:
     """Prints why each member owned the partition, round by round."""
-    names = names_in_plan(plan)
-    lines = plan.explain(partition)
-    print_wrapped(shortened(outcome(plan.group, plan.steps, partition), names))
+    print_wrapped(shortened(summary, names))
     print()
     for line in lines:
         text = line.lstrip()

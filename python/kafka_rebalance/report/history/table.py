@@ -256,6 +256,8 @@ def print_counterfactuals(
                 totals[name, static] = _totals(found)
     own = {row.group_id: row.protocol for row in held}
     as_it_is = [one for one in played if one.assignor == own.get(one.group_id)]
+    if {one.group_id for one in as_it_is} != {one.group_id for one in played}:
+        as_it_is = []  # the assignor of a group whose broker assigns is in no record
     print_wrapped(f"{_remedies(totals, as_it_is, {*own.values()})}Recorded: {recorded}.")
     cells = [
         [f"{name}{', static members' if static else ''}", *map(str, sums)]
@@ -282,10 +284,16 @@ def _remedies(
 ) -> str:
     """Returns sentences on static members, on another assignor, and on both; "" if none helps.
 
-    `as_it_is` has the plays under the groups' own assignors, whose `names` may be several.
+    `as_it_is` has the plays under the groups' own assignors, whose `names` may be several; it is
+    empty if some are not known.
     """
-    if not as_it_is or not totals:
+    if not totals:
         return ""
+    if not as_it_is:
+        (name, static), sums = min(totals.items(), key=lambda item: item[1][2::-1])
+        told = f"{counted(sums[2], 'partition')} in {counted(sums[0], 'rebalance')}"
+        who = f"{name}{' and static members' if static else ''}"
+        return f"The fewest partitions would have had no reader with {who}: {told}. "
     now, kept = (_totals(_with_static(as_it_is, static=static)) for static in (False, True))
     best = min(
         (name for name, _ in totals), key=lambda name: (totals[name, False][2::-1], name in names)

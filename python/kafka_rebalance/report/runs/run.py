@@ -110,7 +110,7 @@ def _medians(runs: SeedRuns) -> tuple[int | None, ...]:
 
 def _print_assumed(runs: Sequence[Run] | Sequence[SeedRuns]) -> None:
     if all(one.assumed == runs[0].assumed for one in runs):
-        print(runs[0].assumed)
+        print_wrapped(runs[0].assumed)
 
 
 def chapter_columns(run: Run) -> list[str]:

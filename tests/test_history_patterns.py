@@ -102,11 +102,29 @@ def test_a_storm_is_as_long_as_its_windows_are_full() -> None:
 
 
 def test_a_storm_is_no_reason_for_static_membership_if_few_members_come_back() -> None:
-    for back, advice in ((1, "members that stop together"), (6, "static membership")):
-        kinds = ["left"] * 10 + ["rejoined"] * back + ["joined"] * 5
-        storm = [_row(30 * at, at, members=2, causes=(kind,)) for at, kind in enumerate(kinds)]
-        (found,) = find_patterns(storm, storm=10)
+    for back, advice, spares in ((1, "members that stop", 9), (6, "static membership", 12)):
+        ids = [BackMember(f"{n}-1", f"{n}-2", str(n), False, 30_000, None) for n in range(10)]
+        storm = [
+            *(_row(30 * n, n, members=2, causes=("left",), left=(f"{n}-1",)) for n in range(10)),
+            *(
+                _row(300 + 30 * n, 10 + n, members=9, causes=("rejoined",), back=(ids[n],))
+                for n in range(back)
+            ),
+            *(
+                _row(
+                    600 + 100 * n,
+                    20 + n,
+                    members=2,
+                    joined=(f"new-{n}",),
+                    causes=("resubscription",),
+                )
+                for n in range(5)
+            ),
+        ]
+        found = next(one for one in find_patterns(storm, storm=10) if one.kind == "storm")
         assert found.instead.startswith(advice)
+        assert f"({spares} of these {len(found.generations)} fewer)" in found.instead
+        assert found.spares == spares
 
 
 def test_rounds_that_never_settle() -> None:

@@ -19,6 +19,7 @@ commit: an upper bound. Without a commit, it is measured from the first record w
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict
+from itertools import pairwise
 from typing import Any, Literal
 
 from kafka_rebalance.frozen import Frozen
@@ -45,6 +46,7 @@ class Pattern(Frozen):
     """A pattern of one group, with the generations and times that show it.
 
     `instead`  a remedy that would have prevented it, with names of settings; empty if unknown.
+    `spares`   how many rebalances there would have been fewer with this remedy; 0 if unknown.
     """
 
     kind: PatternKind
@@ -54,6 +56,7 @@ class Pattern(Frozen):
     generations: tuple[int, ...]
     first_ms: int
     last_ms: int
+    spares: int = 0
 
     def to_dict(self) -> dict[str, Any]:
         return asdict(self) | {"generations": list(self.generations)}
@@ -86,13 +89,18 @@ def find_patterns(
 
 
 def _pattern(
-    kind: PatternKind, rows: Sequence[RecordedRebalance], told: str, instead: str
+    kind: PatternKind,
+    rows: Sequence[RecordedRebalance],
+    told: str,
+    instead: str,
+    spares: int = 0,
 ) -> Pattern:
     generations = tuple(row.generation_id for row in rows)
     first, last = rows[0], rows[-1]
     if first.group_type != "classic":
         instead = _for_brokers(instead, first.group_type)
-    return Pattern(kind, first.group_id, told, instead, generations, first.time_ms, last.time_ms)
+    times = (first.time_ms, last.time_ms)
+    return Pattern(kind, first.group_id, told, instead, generations, *times, spares * bool(instead))
 
 
 def _for_brokers(instead: str, group_type: str) -> str:
@@ -126,14 +134,29 @@ def _storm(rows: Sequence[RecordedRebalance]) -> Pattern:
     within = f"{seconds / 60:.1f} minutes" if seconds >= 120 else f"{seconds:.0f} s"
     named = ", ".join(f"{number} {kind}" for kind, number in causes[:4])
     told = f"{len(rows)} rebalances in {within}: {named}"
-    kinds = [kind for kind, _ in causes]
-    # A restart is two rebalances: static membership is no advice where few members come back.
-    restarts = 4 * dict(causes).get("rejoined", 0) >= len(rows)
-    kind = "rejoined" if restarts and kinds[0] in _DEPARTURES else kinds[0]
-    return _pattern("storm", rows, told, _INSTEAD.get(kind, ""))
+    spared = {kind: _spared(rows, kind) for kind, _ in causes}
+    kind = causes[0][0]
+    if kind not in _UNSIZED:  # an eager assignor is only advice where second rounds are most
+        others = (one for one in spared if one in (kind, *_INSTEAD) and one != "second round")
+        kind = max((kind, *others), key=spared.__getitem__)
+    fewer = f" ({spared[kind]} of these {len(rows)} fewer)" if spared[kind] else ""
+    advice, *more = _INSTEAD.get(kind, "").split("; ")
+    instead = "; ".join([advice + fewer, *more]) if fewer or kind in _UNSIZED else ""
+    return _pattern("storm", rows, told, instead, spared[kind])
 
 
-_DEPARTURES = ("left", "timed out", "gone")
+_UNSIZED = ("gone", "requested")
+"""The causes for which the advice is where to look."""
+
+
+def _spared(rows: Sequence[RecordedRebalance], kind: str) -> int:
+    """Returns how many rebalances of a storm its remedy would have spared."""
+    if kind == "rejoined":
+        return len(_of_restarts(rows, [one for row in rows for one in row.back]))
+    if kind in ("joined", "left"):  # a run of them would have been one
+        ran = [row.cause == kind for row in rows if row.cause != "second round"]
+        return sum(one and before for before, one in pairwise(ran))
+    return 0 if kind in _UNSIZED else sum(row.cause == kind for row in rows)
 
 
 _INSTEAD = {
@@ -178,7 +201,7 @@ def _rolled(
     session = session_for(back) // 1000
     instead = f"as static members with sessions above {session} s: no rebalance"
     if within:
-        yield _pattern("rolling", within, told, instead)
+        yield _pattern("rolling", within, told, instead, len(within))
 
 
 def _of_restarts(
@@ -229,7 +252,7 @@ def _new_ids(rows: Sequence[RecordedRebalance]) -> Iterator[Pattern]:
         "absences would be no rebalance, unless the client sends LeaveGroup when it stops; a "
         "member that is gone for good is then noticed that late"
     )
-    yield _pattern("new ids", of_back or list(rows), told, instead)
+    yield _pattern("new ids", of_back or list(rows), told, instead, len(of_back))
 
 
 def away_ms(one: BackMember) -> int:

@@ -87,11 +87,11 @@ class Samples(LazyFields):
     def ends_of(self, tp: TopicPartition) -> str:
         """Returns a sentence: whether the last owner of the partition depends on guesses."""
         guessed = " and ".join(self._guessed()).replace("UUIDs", "UUIDs of new members (*)")
-        others = f"ith other {guessed} ({counted(self.draws, 'sample')})"
+        samples = counted(self.draws, "sample")
         if tp not in self.depends:
-            return f"W{others}, it ends there too."
-        ends = (f"{counted(number, 'time')} with {who}" for who, number in self.ends[tp].most_common(3))
-        return f"This is not certain: w{others}, it ends {', '.join(ends)}."
+            return f"With other {guessed}, it ends there too, in {samples}."
+        ends = (f"{who} {counted(each, 'time')}" for who, each in self.ends[tp].most_common(3))
+        return f"This is not certain: in {samples} of {guessed}, it ends with {', '.join(ends)}."
 
     def _guessed(self) -> list[str]:
         """Returns the guessed facts in which the samples differ, by name."""

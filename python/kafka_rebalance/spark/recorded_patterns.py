@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 PATTERNS_SCHEMA = (
     "kind string, group_id string, told string, instead string, generations array<int>, "
-    "first_ms bigint, last_ms bigint"
+    "first_ms bigint, last_ms bigint, spares int"
 )
 """The columns of `rebalance_patterns`, after `cluster string` if the history has that column."""
 

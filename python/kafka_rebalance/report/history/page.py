@@ -34,7 +34,7 @@ def history_page(groups: Mapping[str, Recorded], patterns: Sequence[Pattern], ti
     rows = {
         name: [row for row, _ in recorded if row.is_rebalance] for name, recorded in groups.items()
     }
-    order = group_order(rows)
+    order = group_order(rows, patterns)
     style = files("kafka_rebalance.report.history").joinpath("page.css").read_text(encoding="utf-8")
     every = [row for group in rows.values() for row in group]
     answer = f"<p>{escaped(answer_of(every, len(rows)))}</p>" if every else ""

@@ -19,11 +19,11 @@ _MOST_NAMED = 2
 _NAME = 26
 _TOLD = (("requested", "log"), ("follow-up", "exact"), ("settings changed", "exact"))
 
-GROUP_COLUMNS = ["group", "rebalances", "within", "moves", "rejoined", "causes", "patterns"]
+GROUP_COLUMNS = ["group", "rebalances", "avoidable", "within", "moves", "causes", "patterns"]
 
 _MOST_CAUSES = 3
 _USEFUL = ("rolling", "flapping", "new ids", "never settles", "never warm", "idle", "storm")
-"""The kinds of patterns, those first whose remedy saves most."""
+"""The kinds of patterns; of remedies that spare as many rebalances, the first is told."""
 
 
 def print_groups(
@@ -33,10 +33,17 @@ def print_groups(
     everything: bool,
 ) -> None:
     """Prints a summary, then a line for each group, or only for the worst ones; the worst first."""
-    order = group_order(groups)
+    order = group_order(groups, patterns)
     print_wrapped(answer_of([row for name in order for row in groups[name]], len(groups)))
     if order[1:]:
-        print_wrapped(f"{order[0]} rebalanced most: {answer_of(groups[order[0]])}")
+        first, rows = order[0], groups[order[0]]
+        of_first = [one for one in patterns if one.group_id == first]
+        some = avoidable(of_first)
+        could = (
+            f"; {some} of its {counted(len(rows), 'rebalance')} could be avoided" if some else ""
+        )
+        advice = shortened(advice_of(of_first), names_in(rows))
+        print_wrapped(f"Begin with {first}, {counted(total_moves(rows), 'move')}{could}.{advice}")
     shown = order if everything else order[:WORST]
     print_table(GROUP_COLUMNS, [group_cells(name, groups, patterns) for name in shown], left=(5, 6))
     if len(shown) < len(order):
@@ -71,8 +78,8 @@ def advice_of(patterns: Sequence[Pattern]) -> str:
     known = [one for one in patterns if one.instead and one.kind in _USEFUL]
     if not known:
         return ""
-    best = min(known, key=lambda one: _USEFUL.index(one.kind))
-    told = "" if best.kind == "storm" else f" {best.told[0].upper()}{best.told[1:]}."
+    best = min(known, key=lambda one: (-one.spares, _USEFUL.index(one.kind)))
+    told = "" if best.kind == "storm" else f" {best.told}."
     return f"{told} Instead: {best.instead.partition('; ')[0]}."
 
 
@@ -81,25 +88,38 @@ def times(number: int) -> str:
     return {1: "once", 2: "twice"}.get(number, f"{number:,} times")
 
 
-def group_order(groups: Mapping[str, Sequence[RecordedRebalance]]) -> list[str]:
-    """Returns the names of the groups; the group with the most rebalances is the first."""
-    return sorted(groups, key=lambda name: (-len(groups[name]), name))
+def avoidable(patterns: Iterable[Pattern]) -> int:
+    """Returns how many rebalances of a group the best remedy for its patterns would spare."""
+    return max((one.spares for one in patterns), default=0)
+
+
+def group_order(
+    groups: Mapping[str, Sequence[RecordedRebalance]], patterns: Sequence[Pattern]
+) -> list[str]:
+    """Returns the names of the groups; first the one with the most avoidable rebalances."""
+    mine: dict[str, list[Pattern]] = {name: [] for name in groups}
+    for one in patterns:
+        mine.setdefault(one.group_id, []).append(one)
+
+    def key(name: str) -> tuple[int, int, int, str]:
+        return -avoidable(mine[name]), -total_moves(groups[name]), -len(groups[name]), name
+
+    return sorted(groups, key=key)
 
 
 def group_cells(
     name: str, groups: Mapping[str, Sequence[RecordedRebalance]], patterns: Sequence[Pattern]
 ) -> list[str]:
-    rows = groups[name]
+    rows, mine = groups[name], [one for one in patterns if one.group_id == name]
     causes = Counter(row.cause for row in rows).most_common()
-    kinds = dict.fromkeys(one.kind for one in patterns if one.group_id == name)
     return [
         cut(name, _NAME),
         str(len(rows)),
+        str(avoidable(mine)),
         _within(rows),
         str(total_moves(rows)),
-        str(sum(len(row.back) for row in rows)),
         ", ".join(f"{number} {kind}" for kind, number in causes),
-        ", ".join(kinds),
+        ", ".join(dict.fromkeys(one.kind for one in mine)),
     ]
 
 

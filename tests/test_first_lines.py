@@ -235,9 +235,9 @@ def test_a_history_begins_with_how_often_and_why(
     monkeypatch.chdir(INCIDENT)
     said = first(capsys, "history", "records.jsonl.gz")
     assert said.startswith(
-        "76 rebalances of 6 groups within 35 s, 202 moves. Begin with shop, 48 moves; 12 of its 14 "
-        "rebalances could be avoided. shop-1, shop-2, shop-3 came back 6 times under a new member "
-        "id, in 12 rebalances of their own. Instead: with group.instance.id and "
+        "76 rebalances of 6 groups within 35 s, 202 moves. Begin with shop: 48 moves in 14 "
+        "rebalances, 12 of them avoidable. shop-1, shop-2, shop-3 came back 6 times under a new "
+        "member id, in 12 rebalances of their own. Instead: with group.instance.id and "
     )
     said = first(capsys, "history", "records.jsonl.gz", "--group", "shop")
     assert said == (

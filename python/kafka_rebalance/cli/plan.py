@@ -215,7 +215,7 @@ def _show(answer: _Answer, args: argparse.Namespace) -> None:
 
 
 def _explained(planned: RebalancePlan, args: argparse.Namespace) -> tuple[Explanation, str]:
-    """Returns the explanation, and its summary, which says whether the answer depends on guesses."""
+    """Returns the explanation, and its summary with what other guesses would change."""
     explained, samples = planned.explain(args.explain), _samples(planned, args)
     if samples is None or not samples.draws:
         return explained, explained.summary

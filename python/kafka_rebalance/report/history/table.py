@@ -38,12 +38,10 @@ def print_groups(
     if order[1:]:
         first, rows = order[0], groups[order[0]]
         of_first = [one for one in patterns if one.group_id == first]
-        some = avoidable(of_first)
-        could = (
-            f"; {some} of its {counted(len(rows), 'rebalance')} could be avoided" if some else ""
-        )
+        text = f"{counted(total_moves(rows), 'move')} in {counted(len(rows), 'rebalance')}"
         advice = shortened(advice_of(of_first), names_in(rows))
-        print_wrapped(f"Begin with {first}, {counted(total_moves(rows), 'move')}{could}.{advice}")
+        some = avoidable(of_first)[first]
+        print_wrapped(f"Begin with {first}: {text}, {some} of them avoidable.{advice}")
     shown = order if everything else order[:WORST]
     print_table(GROUP_COLUMNS, [group_cells(name, groups, patterns) for name in shown], left=(5, 6))
     if len(shown) < len(order):
@@ -88,23 +86,21 @@ def times(number: int) -> str:
     return {1: "once", 2: "twice"}.get(number, f"{number:,} times")
 
 
-def avoidable(patterns: Iterable[Pattern]) -> int:
-    """Returns how many rebalances of a group the best remedy for its patterns would spare."""
-    return max((one.spares for one in patterns), default=0)
+def avoidable(patterns: Iterable[Pattern]) -> Counter[str]:
+    """Returns group id -> how many rebalances the best remedy for its patterns would spare."""
+    found = Counter[str]()
+    for one in patterns:
+        found[one.group_id] = max(found[one.group_id], one.spares)
+    return found
 
 
 def group_order(
     groups: Mapping[str, Sequence[RecordedRebalance]], patterns: Sequence[Pattern]
 ) -> list[str]:
-    """Returns the names of the groups; first the one with the most avoidable rebalances."""
-    mine: dict[str, list[Pattern]] = {name: [] for name in groups}
-    for one in patterns:
-        mine.setdefault(one.group_id, []).append(one)
-
-    def key(name: str) -> tuple[int, int, int, str]:
-        return -avoidable(mine[name]), -total_moves(groups[name]), -len(groups[name]), name
-
-    return sorted(groups, key=key)
+    """Returns the names of the groups: by avoidable rebalances, moves, and rebalances."""
+    spared = avoidable(patterns)
+    moves = {name: total_moves(rows) for name, rows in groups.items()}
+    return sorted(groups, key=lambda name: (-spared[name], -moves[name], -len(groups[name]), name))
 
 
 def group_cells(
@@ -115,7 +111,7 @@ def group_cells(
     return [
         cut(name, _NAME),
         str(len(rows)),
-        str(avoidable(mine)),
+        str(avoidable(mine)[name]),
         _within(rows),
         str(total_moves(rows)),
         ", ".join(f"{number} {kind}" for kind, number in causes),
@@ -274,11 +270,8 @@ def print_counterfactuals(
             found = _with_static([one for one in played if one.assignor == name], static=static)
             if not static or any(one.is_static for one in found):
                 totals[name, static] = _totals(found)
-    own = {row.group_id: row.protocol for row in held}
-    as_it_is = [one for one in played if one.assignor == own.get(one.group_id)]
-    if {one.group_id for one in as_it_is} != {one.group_id for one in played}:
-        as_it_is = []  # the assignor of a group whose broker assigns is in no record
-    print_wrapped(f"{_remedies(totals, as_it_is, {*own.values()})}Recorded: {recorded}.")
+    remedies = _remedies(totals, played, {row.group_id: row.protocol for row in held})
+    print_wrapped(f"{remedies}Recorded: {recorded}.")
     cells = [
         [f"{name}{', static members' if static else ''}", *map(str, sums)]
         for (name, static), sums in totals.items()
@@ -299,25 +292,21 @@ def _totals(found: Sequence[Counterfactual]) -> tuple[int, ...]:
 
 def _remedies(
     totals: Mapping[tuple[str, bool], tuple[int, ...]],
-    as_it_is: Sequence[Counterfactual],
-    names: set[str | None],
+    played: Sequence[Counterfactual],
+    own: Mapping[str, str | None],
 ) -> str:
-    """Returns sentences on static members, on another assignor, and on both; "" if none helps.
+    """Returns sentences on static members, on another assignor than the groups' own, and on both.
 
-    `as_it_is` has the plays under the groups' own assignors, whose `names` may be several; it is
-    empty if some are not known.
+    Compared with range or consumer/uniform where an own assignor is in no record or not played.
     """
-    if not totals:
+    names = [name for name, static in totals if not static]
+    if not names:
         return ""
-    if not as_it_is:
-        (name, static), sums = min(totals.items(), key=lambda item: item[1][2::-1])
-        told = f"{counted(sums[2], 'partition')} in {counted(sums[0], 'rebalance')}"
-        who = f"{name}{' and static members' if static else ''}"
-        return f"The fewest partitions would have had no reader with {who}: {told}. "
+    usual = "consumer/uniform" if "consumer/uniform" in names else names[0]
+    present = {name: one if one in names else usual for name, one in own.items()}
+    as_it_is = [one for one in played if one.assignor == present.get(one.group_id, usual)]
     now, kept = (_totals(_with_static(as_it_is, static=static)) for static in (False, True))
-    best = min(
-        (name for name, _ in totals), key=lambda name: (totals[name, False][2::-1], name in names)
-    )
+    best = min(names, key=lambda name: totals[name, False][2::-1])
     helps = {"static members (group.instance.id)": kept} if kept < now else {}
     if is_better := totals[best, False][2] < now[2]:
         helps = {f"{who} alone": sums for who, sums in helps.items()}
@@ -325,13 +314,13 @@ def _remedies(
         helps |= {"both": totals[best, True]} if kept < now else {}
     if not helps:
         return "Neither static members nor another assignor would have helped. "
-    said = []
+    said = list[str]()
     for who, sums in helps.items():
         some = counted(sums[0], "rebalance"), counted(sums[2], "partition")
         full = f"{some[0]} instead of {now[0]}, and {some[1]} without a reader instead of {now[2]}"
         said.append(f"with {who}: {sums[0]} and {sums[2]}" if said else f"With {who}: {full}")
     said += ["the switch itself costs rebalances, once (see compare)"] if is_better else []
-    under = names.pop() if len(names) == 1 else "their own assignors"
+    under = "their own assignors" if len({*present.values()}) > 1 else max(present.values())
     return f"{'; '.join(said)}. Compared with the same events under {under}. "
 
 

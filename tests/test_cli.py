@@ -140,7 +140,14 @@ def test_a_trace_with_a_wrong_command_is_played_to_its_end(tmp_path: Path) -> No
     trace.write_text("join\n\nconfig initial_delay=0\njoin c0 version=3\n")
     run = command("coordinator", trace)
     assert run.returncode == 3
-    assert run.stdout.decode().splitlines()[2].startswith("error: ")
+    lines = run.stdout.decode().splitlines()
+    assert lines[0].startswith(
+        "# Result: 1 rebalance; g is PreparingRebalance (generation 0) since"
+    )
+    assert lines[0].endswith("; 1 refused.")
+    assert lines[4].startswith("error: ")
+    trace.write_bytes(run.stdout)
+    assert command("coordinator", trace).stdout == run.stdout
     assert b"g Empty -> PreparingRebalance" in run.stdout
     trace.write_text("config initial_delay=0\njoin c0 version=3\n")
     assert command("coordinator", trace).returncode == 0

@@ -2,11 +2,14 @@
 """`kafka-rebalance coordinator`: plays a trace written by a person, or JSON lines of a program."""
 
 import argparse
+import re
 import sys
+from itertools import pairwise
 from pathlib import Path
 
 from kafka_rebalance.errors import GroupError
 from kafka_rebalance.group.line_files import MAX_LINE_BYTES, read_lines, read_text
+from kafka_rebalance.group.spec import counted
 from kafka_rebalance.playback import coordinator_runs as trace
 from kafka_rebalance.playback.driver import Driver
 from kafka_rebalance.playback.text import Command, play
@@ -43,16 +46,37 @@ def run(args: argparse.Namespace) -> int:
         return DONE
     with open_input(str(args.trace)) as source:
         text = read_text(source, "trace", str(args.trace))
-    tracer, errors = trace.Tracer(), 0
+    tracer, errors, results = trace.Tracer(), 0, list[str]()
 
     def step(command: Command) -> list[str]:
         nonlocal errors
         try:
-            return tracer.step(command)
+            results.extend(lines := tracer.step(command))
+            return lines
         except GroupError:
             errors += 1
             raise  # `play` shows the error as the command's answer, and goes on
 
-    for shown in play(text, step).split("\n")[:-1]:
+    played = play(_RESULT.sub("", text), step)
+    print(f"# Result: {_ends(results)}{f'; {errors} refused' if errors else ''}.\n")
+    for shown in played.split("\n")[:-1]:
         print(shown)
     return of_errors(errors)
+
+
+_RESULT = re.compile(r"\A# Result: .*\n\n?")
+_CHANGE = re.compile(r"(\S+) (\S+) \w+ -> (\w+) generation=(-?[0-9]+)")
+_LATE = re.compile(r"\S+ heartbeat of (.*) is due")
+
+
+def _ends(results: list[str]) -> str:
+    """Returns how many rebalances began, and the last state of each group, with its cause."""
+    ends, count = dict[str, str](), 0
+    for before, line in pairwise(["", *results]):
+        if change := _CHANGE.fullmatch(line):
+            at, group, state, generation = change.groups()
+            late = _LATE.fullmatch(before)
+            why = f", because no heartbeat of {late[1]} came in time" if late else ""
+            ends[group] = f"{group} is {state} (generation {generation}) since {at}{why}"
+            count += state == "PreparingRebalance"
+    return "; ".join([counted(count, "rebalance"), *ends.values()])

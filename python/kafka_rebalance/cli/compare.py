@@ -151,8 +151,8 @@ def _show_many(compared: Sequence[Comparison]) -> None:
     for note in filter(None, (*of_groups, either_note(names))):
         print_wrapped(note)
     print_wrapped(
-        "per member, no reader: with the group's own assignor -> with the recommended one. price: "
-        "rebalances / moves of the switch itself, once. --group G shows one group in detail."
+        "per member, no reader: with the group's own assignor -> with the recommended one; to "
+        "switch: what the switch itself costs, once. --group G shows one group in detail."
     )
 
 

@@ -220,9 +220,13 @@ def _summary(
     if now.idle:
         said.append(f"{now.idle} of the {counted(members)} have nothing to read")
     if now.possible < now.fullest and noun != "record":
-        said.append(f"another assignor could give the fullest only {now.possible} (see compare)")
-    if worth := _worth(counts):
-        said.append(f"useful numbers: {', '.join(map(str, worth))}")
+        could = f"could give the fullest member {now.possible} instead of {now.fullest}"
+        at = len(said) if any(one.useful for one in counts if one.members > members) else 0
+        said.insert(at, f"another assignor {could} (see compare)")
+    if len(worth := _worth(counts)) > 1:
+        span = f"of {counts[0].members} to {counts[-1].members}"
+        useful = f"numbers {span} with which the fullest reads less"
+        said.append(f"{useful}: {', '.join(map(str, worth))}")
     if not knows_owners:
         said.append("who owns what now is not known, so every partition counts as a move")
     return "; ".join(said)

@@ -162,7 +162,7 @@ def print_comparisons(comparisons: Sequence[Comparison]) -> None:
     prices = [_price(one) for one in comparisons]
     print_wrapped(_answer(comparisons, prices))
     print_table(
-        ("group", "runs", "recommended", "per member", "no reader", "price"),
+        ("group", "runs", "recommended", "per member", "no reader", "rebalances / moves to switch"),
         [_line(one, price) for one, price in zip(comparisons, prices, strict=True)],
         whole=True,
         names=3,

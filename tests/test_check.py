@@ -64,7 +64,7 @@ def test_errors_fail_and_warnings_are_noted(
     assert [line.split()[0] for line in problems] == ["FAILS", "noted"]
     code, out = run(capsys, groups, "--group", "well")
     assert (code, out) == (0, "Passed: 1 group checked.\n")
-    code, out = run(capsys, groups, "--group", "idle", "--fail-on", "idle")
+    code, out = run(capsys, groups, "--group", "idle", "--fail-on", "uneven, idle")
     assert (code, out.splitlines()[0]) == (4, "Failed: 1 group of 1 (1 idle).")
     code, out = run(capsys, groups, "--group", "idle", "--fail-on", "warning", "--json")
     answer = json.loads(out)

@@ -69,7 +69,7 @@ def _file(directory: Path, *records: tuple[Key, Value | None]) -> str:
         ("--all --what-if", "--all: not with --replay, --what-if, --patterns or --json"),
         ("--all --patterns", "--all: not with --replay, --what-if, --patterns or --json"),
         ("--broker-log b.log --replay", "--broker-log: not with --replay, which reads no causes"),
-        ("--bootstrap-server h:1", "FILE or --bootstrap-server: one of them, not both"),
+        ("--bootstrap-server h:1", "give either FILE, with records of __consumer_offsets, or"),
         ("--timeout 3", "--timeout: only --bootstrap-server reads it; add it"),
         ("--command-config c", "--command-config: only --bootstrap-server reads it; add it"),
     ],

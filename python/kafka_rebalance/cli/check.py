@@ -81,8 +81,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         settings={"nargs": "+", "action": "extend"},
         client={"choices": LIBRARIES},
     )
-    kinds = "error (default), warning, info, or a kind such as uneven (repeatable)"
-    add_table(parser, f"--fail-on KIND: {kinds}", fail_on={"action": "append"})
+    kinds = "error (default), warning, info, or kinds such as idle,uneven (repeatable)"
+    add_table(parser, f"--fail-on KIND,…: {kinds}", fail_on={"action": "append"})
     limits = "\n".join(f"--max-{name} N: most {meaning}" for name, meaning in LIMITS.items())
     add_table(parser, limits, **{f"max_{one.replace('-', '_')}": whole(0) for one in LIMITS})
     add_table(parser, _OUTPUT, format={"choices": _FORMATS})
@@ -109,7 +109,8 @@ def run(args: argparse.Namespace) -> int:
     for name in given:
         if why := _without_effect(name, args):
             args.parser.error(f"--max-{name}: {why}")
-    of = partial(Verdict.of, fail_on=args.fail_on or ("error",), known=_known(args.baseline))
+    fail_on = [one.strip() for one in ",".join(args.fail_on or ("error",)).split(",")]
+    of = partial(Verdict.of, fail_on=fail_on, known=_known(args.baseline))
     if args.settings:
         count, problems = _of_settings(args)
         return _print(of(count, problems, noun="client"), args, [])

@@ -80,7 +80,7 @@ def _check(args: argparse.Namespace) -> None:
     """Reports wrong usage before anything is read."""
     usage, computes = args.parser.error, args.replay or args.what_if
     if bool(args.files) == bool(args.bootstrap_server):
-        usage("FILE or --bootstrap-server: one of them, not both")
+        usage("give either FILE, with records of __consumer_offsets, or --bootstrap-server")
     for name in ("command_config", "timeout"):
         if getattr(args, name) is not None and args.bootstrap_server is None:
             usage(f"--{name.replace('_', '-')}: only --bootstrap-server reads it; add it")

@@ -183,7 +183,8 @@ def _worst(report: FleetReport) -> str:
     has_cluster = any(one.cluster is not None for one in report.worst)
     heads = [
         *(["cluster"] if has_cluster else []),
-        "group", "change", "spread", "best possible", "without a reader", "moves", "explained by",
+        "group", "change", "spread", "best possible", "times without a reader", "moves",
+        "explained by",
     ]  # fmt: skip
     rows = [
         [
@@ -197,8 +198,8 @@ def _worst(report: FleetReport) -> str:
     ]
     note = (
         "The groups that end the furthest from the best possible, each with the change that does "
-        "it; then those with the most partitions without a reader or leader, then with the most "
-        "moves. Run a command in the directory in which this page was made."
+        "it; then those whose partitions are most often without a reader (once while their member "
+        "or leader is away, and once in each rebalance), then with the most moves. Run a command in the directory in which this page was made."
     )
     return f'<h2>The worst groups</h2><p class="note">{note}</p>' + _marked(heads, rows)
 

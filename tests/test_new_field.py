@@ -12,11 +12,11 @@ import pytest
 import kafka_rebalance as kr
 import kafka_rebalance._core as _core
 from kafka_rebalance.bulk import batch
-from kafka_rebalance.cli.lines import FIELDS
 from kafka_rebalance.errors import SchemaError
 from kafka_rebalance.group import contract, spec
 from kafka_rebalance.group import group_fields as fields
 from kafka_rebalance.group.field_types import Field, List, Whole
+from kafka_rebalance.group.misspelt import FIELDS
 from tests.support.contributing import check_steps, two_members
 
 UNCHANGED, LINE = fields.GROUP, two_members(4, "range").to_dict()

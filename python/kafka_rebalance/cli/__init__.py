@@ -6,6 +6,7 @@ from __future__ import annotations
 import gc
 import os
 import sys
+import warnings
 from collections.abc import Sequence
 
 import kafka_rebalance
@@ -41,7 +42,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         # A command makes many objects, of which few refer to each other in a cycle. For a large
         # group, Python's search for cycles after every 700 objects took a fifth of the time.
         gc.set_threshold(20_000, 20, 20)
-    with shown_streams():
+    with shown_streams(), warnings.catch_warnings():
+        # Commands tell misspelt fields with the number of the line.
+        warnings.filterwarnings("ignore", ".*: not a field of the contract")
         return _main(sys.argv[1:] if arguments is None else arguments)
 
 

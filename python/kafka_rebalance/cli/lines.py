@@ -12,10 +12,10 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
-from kafka_rebalance.errors import GroupError, nearest
+from kafka_rebalance.errors import GroupError
 from kafka_rebalance.group import contract
-from kafka_rebalance.group.group_fields import GROUP, MEMBER, TOPIC
 from kafka_rebalance.group.line_files import MAX_LINE_BYTES, TOO_LONG, read_lines
+from kafka_rebalance.group.misspelt import FIELDS, misspelt
 from kafka_rebalance.group.model import TopicPartition, quoted
 from kafka_rebalance.report.text.names import counted, in_words, partitions_text
 from kafka_rebalance.report.text.sentences import print_note
@@ -192,54 +192,15 @@ def _numbers(value: Any) -> list[int]:
     return [one for one in numbers if isinstance(one, int) and not isinstance(one, bool)]
 
 
-_OTHERS = {
-    "": "cluster error changes assignment_epoch application",
-    "topics": "leaderless",
-    "members": "assigned_partitions topic_regex is_classic target_active_tasks "
-    "target_standby_tasks client_tags",
-}
-FIELDS = {
-    place: [*(one.name for one in record.in_lines()), *_OTHERS[place].split()]
-    for place, record in (("", GROUP), ("topics", TOPIC), ("members", MEMBER))
-}
-"""The fields in docs/contract.md, including those for people only, by the list that holds them."""
-
-
 @dataclass(slots=True)
 class Misspelt:
-    """Reports each field whose name nearly equals one of the contract's, once, on standard error.
-
-    The contract allows other fields. But with `ownd` in place of `owned_partitions`, a group would
-    be planned as if its members owned nothing.
-    """
+    """Reports each misspelt field once, on standard error."""
 
     seen: set[tuple[str, str]] = field(default_factory=set)
 
     def note(self, number: int, value: Any) -> None:
         """Examines the value of line `number`; it may not be a valid group."""
-        for place, path, fields in _objects(value):
-            for name in fields.keys() - FIELDS[place]:
-                if (place, name) not in self.seen:
-                    self.seen.add((place, name))
-                    if meant := _field(name, FIELDS[place]):
-                        problem = f"not a field of the contract, so it is ignored; is it {meant}?"
-                        print_note(f"line {number}: {path}{name}: {problem}")
-
-
-def _field(name: str, known: list[str]) -> str | None:
-    """Returns the known field that resembles `name`, or whose first word does (`ownd`), or None."""
-    words = {one.partition("_")[0]: one for one in reversed(known)}
-    found = nearest(name, [*known, *words])
-    return None if found is None else words.get(found, found)
-
-
-def _objects(value: Any) -> Iterator[tuple[str, str, Mapping[str, Any]]]:
-    """Yields the group, its topics and its members, each with its key in FIELDS and its path."""
-    if not isinstance(value, dict):
-        return
-    yield "", "", value
-    for place in ("topics", "members"):
-        each = value.get(place)
-        for number, one in enumerate(each if isinstance(each, list) else ()):
-            if isinstance(one, dict):
-                yield place, f"{place}[{number}].", one
+        for place, name, text in misspelt(value):
+            if (place, name) not in self.seen:
+                self.seen.add((place, name))
+                print_note(f"line {number}: {text}")

@@ -17,7 +17,6 @@ from kafka_rebalance.notes.leaders import no_answer
 from kafka_rebalance.notes.note import Note
 from kafka_rebalance.plans.changes.change import Change
 from kafka_rebalance.plans.clients import unknown_libraries
-from kafka_rebalance.plans.explanation import Explanation
 from kafka_rebalance.plans.leaders import LedPlan, has_no_answer, plans_by_leader
 from kafka_rebalance.plans.rebalance_plan import RebalancePlan, plan
 from kafka_rebalance.plans.samples import Samples
@@ -178,7 +177,8 @@ def _json(
     if args.samples and (samples := _samples(planned, args)):
         answer["samples"] = samples.to_dict()
     if args.explain is not None:
-        answer["explanation"], answer["summary"] = _explained(planned, args)
+        explained = planned.explain(args.explain).with_samples(_samples(planned, args))
+        answer |= {"explanation": explained, "summary": explained.summary}
     if args.curve and planned.curve is not None:
         answer |= planned.curve.to_dict()
     _draw(planned, args)
@@ -205,21 +205,15 @@ def _show(answer: _Answer, args: argparse.Namespace) -> None:
         notes = tuple(note for note in notes if note.kind in _ON_THE_ASSIGNOR)
     show(note for note in notes if note.kind in FIRST)
     if args.explain is not None:
-        print_explanation(*_explained(planned, args), names)
+        print_explanation(
+            planned.explain(args.explain).with_samples(_samples(planned, args)), names
+        )
     else:
         print_plan(planned, _samples(planned, args), names, everything=args.all)
         if args.how_long:
             print_times(planned)
     show(note for note in notes if note.kind not in (*FIRST, *SAID_ELSEWHERE))
     _draw(planned, args)
-
-
-def _explained(planned: RebalancePlan, args: argparse.Namespace) -> tuple[Explanation, str]:
-    """Returns the explanation, and its summary with what other guesses would change."""
-    explained, samples = planned.explain(args.explain), _samples(planned, args)
-    if samples is None or not samples.draws:
-        return explained, explained.summary
-    return explained, f"{explained.summary} {samples.ends_of(explained.partition)}"
 
 
 def _samples(planned: RebalancePlan, args: argparse.Namespace) -> Samples | None:

@@ -17,6 +17,7 @@ from .field_paths import a_type, integer, objects
 from .field_types import MAX_INT64
 from .group_fields import GROUP, MEMBER, check_types
 from .html_tables import MOST_CHARACTERS, clipped, small_table
+from .misspelt import warn
 from .model import (
     MAX_PARTITIONS,
     Member,
@@ -68,11 +69,12 @@ class GroupSpec:
     def from_json(cls, line: str | bytes, *, max_partitions: int = MAX_PARTITIONS) -> "GroupSpec":
         """Reads one contract line. Errors: GroupError with the path of the wrong field.
 
-        The core reads correct lines. `contract.py` reads any other line again, and raises the
-        error.
+        Warns of an ignored field whose name resembles one of the contract's. The core reads correct
+        lines. `contract.py` reads any other line again, and raises the error.
         """
         fields = _core.read_line(line, max_partitions) if cls is GroupSpec else None
         if fields is not None:
+            warn(line)
             return _checked(fields)
         return cls(**contract.read(contract.parse(line)), max_partitions=max_partitions)
 
@@ -90,6 +92,7 @@ class GroupSpec:
         except (TypeError, ValueError, RecursionError):
             found = None
         if found is not None and cls is GroupSpec:
+            warn(fields)
             return _checked(found)
         return cls(**contract.read(fields), max_partitions=max_partitions)
 

@@ -12,6 +12,7 @@ from kafka_rebalance.group.ownership import Assignment
 from kafka_rebalance.group.spec import GroupSpec, counted, partition_or_task_counts
 
 from .rounds import Round, Step
+from .samples import Samples
 
 _TASK = re.compile(r"(.+)_([0-9]+)")
 """A task as TaskId.toString formats it: 0_3 is task 3 of subtopology 0."""
@@ -38,6 +39,12 @@ class Explanation(list[str]):
 
     summary = ""
     partition: TopicPartition
+
+    def with_samples(self, samples: Samples | None) -> "Explanation":
+        """Adds to the summary whether the answer depends on what the plan guessed."""
+        if samples is not None and samples.draws:
+            self.summary += f" {samples.ends_of(self.partition)}"
+        return self
 
     def __str__(self) -> str:
         return "\n".join(map(shown, (self.summary, "", *self)))

@@ -199,7 +199,8 @@ def _worst(report: FleetReport) -> str:
     note = (
         "The groups that end the furthest from the best possible, each with the change that does "
         "it; then those whose partitions are most often without a reader (once while their member "
-        "or leader is away, and once in each rebalance), then with the most moves. Run a command in the directory in which this page was made."
+        "or leader is away, and once in each rebalance), then with the most moves. Run a command "
+        "in the directory in which this page was made."
     )
     return f'<h2>The worst groups</h2><p class="note">{note}</p>' + _marked(heads, rows)
 

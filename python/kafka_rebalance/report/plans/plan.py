@@ -316,9 +316,9 @@ def _assumed(plan: RebalancePlan) -> list[str]:
     return lines
 
 
-def print_explanation(lines: Explanation, summary: str, names: Mapping[str, str]) -> None:
+def print_explanation(lines: Explanation, names: Mapping[str, str]) -> None:
     """Prints why each member owned the partition, round by round."""
-    print_wrapped(shortened(summary, names))
+    print_wrapped(shortened(lines.summary, names))
     print()
     for line in lines:
         text = line.lstrip()

@@ -12,7 +12,7 @@ import pytest
 
 import kafka_rebalance as kr
 from kafka_rebalance.data import captured_lines
-from kafka_rebalance.group.misspelt import FIELDS, MisspeltField
+from kafka_rebalance.group.misspelt import FIELDS
 from kafka_rebalance.group.model import Member, Topic, TopicPartition
 from kafka_rebalance.group.spec import GroupSpec
 from kafka_rebalance.report.plans.page import Cell, grid_of, plan_page
@@ -339,9 +339,9 @@ def test_a_misspelt_group_and_a_misspelt_field_are_recognised(sample: Path, tmp_
     assert command("describe", sample).stderr.count(ignored) == 0
     line |= {"generation": 3, "anything": 4}
     for given in (json.dumps(line), json.dumps(line).encode()):
-        with pytest.warns(MisspeltField, match=r"members\[0\].ownd: not .* is it owned_partitions"):
+        with pytest.warns(UserWarning, match=r"members\[0\].ownd: not .* is it owned_partitions"):
             kr.GroupSpec.from_json(given)
-    with pytest.warns(MisspeltField, match=r"generation: not .* is it generation_id"):
+    with pytest.warns(UserWarning, match=r"generation: not .* is it generation_id"):
         kr.GroupSpec.from_dict(line)
 
 

@@ -200,7 +200,5 @@ class Misspelt:
 
     def note(self, number: int, value: Any) -> None:
         """Examines the value of line `number`; it may not be a valid group."""
-        for place, name, text in misspelt(value):
-            if (place, name) not in self.seen:
-                self.seen.add((place, name))
-                print_note(f"line {number}: {text}")
+        for text in misspelt(value, self.seen):
+            print_note(f"line {number}: {text}")

@@ -177,8 +177,8 @@ def _json(
     if args.samples and (samples := _samples(planned, args)):
         answer["samples"] = samples.to_dict()
     if args.explain is not None:
-        explained = planned.explain(args.explain).with_samples(_samples(planned, args))
-        answer |= {"explanation": explained, "summary": explained.summary}
+        answer["explanation"] = explained = planned.explain(args.explain, _samples(planned, args))
+        answer["summary"] = explained.summary
     if args.curve and planned.curve is not None:
         answer |= planned.curve.to_dict()
     _draw(planned, args)
@@ -205,9 +205,7 @@ def _show(answer: _Answer, args: argparse.Namespace) -> None:
         notes = tuple(note for note in notes if note.kind in _ON_THE_ASSIGNOR)
     show(note for note in notes if note.kind in FIRST)
     if args.explain is not None:
-        print_explanation(
-            planned.explain(args.explain).with_samples(_samples(planned, args)), names
-        )
+        print_explanation(planned.explain(args.explain, _samples(planned, args)), names)
     else:
         print_plan(planned, _samples(planned, args), names, everything=args.all)
         if args.how_long:

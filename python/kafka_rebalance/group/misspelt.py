@@ -9,7 +9,6 @@ import json
 import re
 import warnings
 from collections.abc import Iterator, Mapping
-from functools import lru_cache
 from typing import Any
 
 from kafka_rebalance.errors import nearest
@@ -30,40 +29,30 @@ FIELDS = {
 
 _EVERY = frozenset().union(*FIELDS.values(), ("topic", "partition", "partitions"))
 _KEY = re.compile(r'"(\w+)"\s*:')
-_END = 2_000  # a name that is wrong in one member is wrong in the others, too
+_END = 2_000
 
 
-class MisspeltField(UserWarning):
-    """A contract line has a field that is ignored, and resembles one of the contract."""
+def warn(line: str | bytes) -> None:
+    """Warns of misspelt fields in a correct line, if either of its ends has an unknown field."""
+    text = line if isinstance(line, str) else line.decode()
+    if not _EVERY.issuperset(_KEY.findall(text[:_END]) + _KEY.findall(text[-_END:])):
+        for problem in misspelt(json.loads(text), set()):
+            warnings.warn(problem, stacklevel=3)
 
 
-def warn(line: str | bytes | Mapping[str, Any]) -> None:
-    """Warns of misspelt fields in a line that is correct otherwise; reads a text's ends only."""
-    if isinstance(line, Mapping):
-        names = {*line}.union(*(line.get("topics") or ()), *(line.get("members") or ()))
-    else:
-        ends = (line[:_END], line[-_END:])
-        texts = (one if isinstance(one, str) else one.decode(errors="replace") for one in ends)
-        names = {name for one in texts for name in _KEY.findall(one)}
-    if not names <= _EVERY:
-        value = dict(line) if isinstance(line, Mapping) else json.loads(line)
-        for text in {each[:2]: each[2] for each in reversed([*misspelt(value)])}.values():
-            warnings.warn(text, MisspeltField, stacklevel=3)
-
-
-def misspelt(value: Any) -> Iterator[tuple[str, str, str]]:
-    """Yields the list of a misspelt field, its name, and a sentence with its path."""
+def misspelt(value: Any, seen: set[tuple[str, str]]) -> Iterator[str]:
+    """Yields a sentence for each misspelt field that is not in `seen`, and adds it there."""
     for place, path, fields in _objects(value):
         for name in fields.keys() - FIELDS[place]:
-            if meant := _field(name, place):
-                problem = f"not a field of the contract, so it is ignored; is it {meant}?"
-                yield place, name, f"{path}{name}: {problem}"
+            if (place, name) not in seen:
+                seen.add((place, name))
+                if meant := _field(name, FIELDS[place]):
+                    problem = f"not a field of the contract, so it is ignored; is it {meant}?"
+                    yield f"{path}{name}: {problem}"
 
 
-@lru_cache(1_000)
-def _field(name: str, place: str) -> str | None:
+def _field(name: str, known: list[str]) -> str | None:
     """Returns the known field that resembles `name`, or whose first word does (`ownd`), or None."""
-    known = FIELDS[place]
     words = {one.partition("_")[0]: one for one in reversed(known)}
     found = nearest(name, [*known, *words])
     return None if found is None else words.get(found, found)

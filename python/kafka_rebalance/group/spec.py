@@ -88,11 +88,11 @@ class GroupSpec:
         `contract.py`, which reads what cannot be written, and what is wrong.
         """
         try:
-            found = _core.read_line(contract.dumps(fields), max_partitions)
+            found = _core.read_line(line := contract.dumps(fields), max_partitions)
         except (TypeError, ValueError, RecursionError):
             found = None
         if found is not None and cls is GroupSpec:
-            warn(fields)
+            warn(line)
             return _checked(found)
         return cls(**contract.read(fields), max_partitions=max_partitions)
 

@@ -35,16 +35,9 @@ def partition_from_text(text: str) -> TopicPartition:
 
 
 class Explanation(list[str]):
-    """The lines of an explanation of `partition`; `summary` is its result in one sentence."""
+    """The lines of an explanation; `summary` is its result in one sentence."""
 
     summary = ""
-    partition: TopicPartition
-
-    def with_samples(self, samples: Samples | None) -> "Explanation":
-        """Adds to the summary whether the answer depends on what the plan guessed."""
-        if samples is not None and samples.draws:
-            self.summary += f" {samples.ends_of(self.partition)}"
-        return self
 
     def __str__(self) -> str:
         return "\n".join(map(shown, (self.summary, "", *self)))
@@ -54,7 +47,10 @@ class Explanation(list[str]):
 
 
 def explain(
-    group: GroupSpec, steps: Sequence[Step], partition: TopicPartition | str
+    group: GroupSpec,
+    steps: Sequence[Step],
+    partition: TopicPartition | str,
+    samples: Samples | None = None,
 ) -> Explanation:
     """Returns the explanation of `RebalancePlan.explain` for the steps of a plan of this group."""
     from kafka_rebalance.explain.facts import holders  # imported here: most plans explain nothing
@@ -69,7 +65,8 @@ def explain(
             problem += "; a streams group has tasks, as 0_1 or 0[1]: give SUBTOPOLOGY_NUMBER"
         raise GroupError("partition", problem)
     text = Explanation()
-    text.summary, text.partition = _outcome(group, steps, tp), tp
+    ends = f" {samples.ends_of(tp)}" if samples is not None and samples.draws else ""
+    text.summary = f"{_outcome(group, steps, tp)}{ends}"
     for step in steps:
         if not step.rounds:
             stays = holders(Assignment.owned(step.after), tp)

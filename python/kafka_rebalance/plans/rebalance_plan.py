@@ -270,14 +270,17 @@ class RebalancePlan(Frozen):
         played = (self.group, self.changes, self.engine)
         return count_ends(self, (partial(replay, *played, one, self.possible) for one in chosen))
 
-    def explain(self, partition: TopicPartition | str) -> Explanation:
+    def explain(
+        self, partition: TopicPartition | str, samples: Samples | None = None
+    ) -> Explanation:
         """Returns lines that explain, round by round, why a partition such as `t-3` got its owner.
 
-        Each round has a heading, the assignor's steps, and the owners before and after it.
+        Each round has a heading, the assignor's steps, and the owners before and after it. With
+        `samples`, the summary says whether the last owner depends on guesses.
 
         Errors   GroupError at `partition` if no group of the plan has this partition.
         """
-        return explain(self.group, self.steps, partition)
+        return explain(self.group, self.steps, partition, samples)
 
     def to_dict(self) -> dict[str, Any]:
         """Returns the plan as a dict for JSON: the figures, then all steps and rounds."""

@@ -10,8 +10,11 @@ reports. It is not always a fault: a member may be idle on purpose.
     info       a temporary state, or a fact that has a cost
 """
 
-from collections.abc import Collection, Sequence
-from typing import Literal, NamedTuple, get_args
+from collections.abc import Collection, Iterable, Sequence
+from typing import TYPE_CHECKING, Literal, NamedTuple, get_args
+
+if TYPE_CHECKING:
+    from .note import Note
 
 Severity = Literal["error", "warning", "info"]
 SEVERITIES: tuple[Severity, ...] = get_args(Severity)
@@ -117,9 +120,17 @@ def see(kind: str) -> str | None:
     return f"{PAGE}#{kind.replace(' ', '-')}" if kind in FINDINGS else None
 
 
-def summary(group_id: str, kinds: Collection[str], *, empty: bool = False) -> str:
-    """Returns a sentence: the meanings of these kinds of findings, worst first."""
-    told = [one.meaning.partition(";")[0] for kind, one in FINDINGS.items() if kind in kinds]
+def summary(group_id: str, findings: Iterable["Note"], *, empty: bool = False) -> str:
+    """Returns a sentence: the meanings of these kinds of findings, worst first.
+
+    Of idle members, it has the text of the finding, which counts them and says what to do.
+    """
+    texts = {str(one.kind): one.text for one in findings}
+    told = [
+        texts[kind] if kind == "idle" else one.meaning.partition(";")[0]
+        for kind, one in FINDINGS.items()
+        if kind in texts
+    ]
     fine = "it has no members" if empty else "nothing is wrong"
     return f"{group_id}: {'; '.join(told) or fine}."
 

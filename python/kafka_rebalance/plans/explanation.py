@@ -11,6 +11,7 @@ from kafka_rebalance.group.model import TopicPartition, quoted
 from kafka_rebalance.group.ownership import Assignment
 from kafka_rebalance.group.spec import GroupSpec, counted, partition_or_task_counts
 
+from .changes.edits import AS_IT_IS
 from .rounds import Round, Step
 from .samples import Samples
 
@@ -90,7 +91,10 @@ def _outcome(group: GroupSpec, steps: Sequence[Step], tp: TopicPartition) -> str
     if silent == rounds == 1 and played[0].kind == "eager":
         read_by_nobody = counted(len(played[0].unavailable), "partition")
         without = f"; meanwhile nobody reads any of the {read_by_nobody} (eager)"
-    return f"{moves} in {counted(rounds, 'rebalance')}{without}."
+    is_next = rounds == 1 and steps[0].cause == AS_IT_IS.cause
+    return (
+        f"{moves} in {'the next rebalance' if is_next else counted(rounds, 'rebalance')}{without}."
+    )
 
 
 def _partition(given: TopicPartition | str, group: GroupSpec) -> TopicPartition:

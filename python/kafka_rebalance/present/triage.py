@@ -122,13 +122,17 @@ def state_in(error: str) -> str | None:
 
 
 def in_order(groups: Iterable[TriagedGroup], order: Order = "severity") -> list[TriagedGroup]:
-    """Returns the groups sorted: worst first, largest lag first, most members first, or by name."""
+    """Returns the groups sorted: worst first, largest lag first, most members first, or by name.
+
+    Of groups that are equal in this, one with more findings comes first.
+    """
 
     def key(one: TriagedGroup) -> tuple[Any, ...]:
         lag, members = -(one.lag or 0), -(one.members or 0)
         worst = rank(one.worst or "")
         first = {"severity": worst, "lag": lag, "members": members, "name": 0}[order]
-        return (first, one.group_id) if order == "name" else (first, worst, lag, one.group_id)
+        more = (first, worst, lag, -len(one.findings), one.group_id)
+        return (first, one.group_id) if order == "name" else more
 
     return sorted(groups, key=key)
 

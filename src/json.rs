@@ -42,6 +42,12 @@ impl Borrow<str> for Text {
     }
 }
 
+impl FromIterator<(Text, Value)> for Map {
+    fn from_iter<T: IntoIterator<Item = (Text, Value)>>(fields: T) -> Self {
+        Self(fields.into_iter().collect())
+    }
+}
+
 impl Map {
     pub fn get(&self, name: &str) -> Option<&Value> {
         let found = self.0.iter().rev().find(|(key, _)| key.as_str() == name);
@@ -102,7 +108,7 @@ impl Value {
 pub struct Texts(HashSet<Text, FxBuildHasher>);
 
 impl Texts {
-    fn shared(&mut self, text: &str) -> Text {
+    pub fn shared(&mut self, text: &str) -> Text {
         if let Some(found) = self.0.get(text) {
             return found.clone();
         }

@@ -40,7 +40,7 @@ mod _core {
     #[pymodule_export]
     use super::connect::{connect_eager, connect_incremental};
     #[pymodule_export]
-    use super::contract::read_line;
+    use super::contract::{read_fields, read_line};
     #[pymodule_export]
     use super::field_types::FieldTypes;
     #[pymodule_export]

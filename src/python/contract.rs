@@ -1,23 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Reads a contract line for `GroupSpec.from_json`: `group/contract.rs` checks the line, and this
-//! module makes the objects of `group/model.py`. If the line is wrong, `group/contract.py` reads it
-//! again and raises the error.
+//! Reads a contract line for `GroupSpec.from_json`, or a parsed one for `from_dict`:
+//! `group/contract.rs` checks the line, and this module makes the objects of `group/model.py`. If
+//! the line is wrong, `group/contract.py` reads it again and raises the error.
 
 use super::group::{Interned, attributes};
 use super::partitions::Maker;
+use crate::group::contract::parse;
 use crate::group::field_types::{Field, Kind};
 use crate::group::group_fields::{GROUP, MEMBER, TOPIC};
 use crate::group::model::{MemberId, TopicId};
 use crate::group::spec::GroupSpec;
-use crate::json::{Map, Value};
+use crate::json::{Map, Number, Texts, Value};
 use pyo3::ffi;
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
-use pyo3::types::{PyBytes, PyString, PyTuple, PyType};
+use pyo3::types::{PyBool, PyBytes, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple, PyType};
 
 static TOPIC_CLASS: PyOnceLock<Py<PyType>> = PyOnceLock::new();
 static MEMBER_CLASS: PyOnceLock<Py<PyType>> = PyOnceLock::new();
+
+/// The deepest nesting of a line, as serde_json has it.
+const MOST_NESTED: u32 = 128;
 
 type Object<'py> = Bound<'py, PyAny>;
 
@@ -37,10 +41,29 @@ pub fn read_line<'py>(
             .ok()
             .map(|line| line.as_bytes()),
     };
-    let (Some(bytes), Ok(max_partitions)) = (bytes, max_partitions.extract::<u64>()) else {
+    let parsed = bytes.and_then(|bytes| py.detach(|| parse(bytes).ok()));
+    group_of(py, parsed, max_partitions)
+}
+
+/// Reads a parsed line as `read_line` reads a line.
+#[pyfunction]
+pub fn read_fields<'py>(
+    fields: &Object<'py>,
+    max_partitions: &Object<'py>,
+) -> PyResult<Option<Vec<Object<'py>>>> {
+    let parsed = parsed(fields, &mut Texts::default(), MOST_NESTED);
+    group_of(fields.py(), parsed, max_partitions)
+}
+
+fn group_of<'py>(
+    py: Python<'py>,
+    line: Option<Value>,
+    max_partitions: &Object<'py>,
+) -> PyResult<Option<Vec<Object<'py>>>> {
+    let (Some(line), Ok(max_partitions)) = (line, max_partitions.extract::<u64>()) else {
         return Ok(None);
     };
-    let Some(read) = py.detach(|| Interned::of_line(bytes, max_partitions)) else {
+    let Some(read) = py.detach(|| Interned::of_line(line, max_partitions)) else {
         return Ok(None);
     };
     let fields = match read.line() {
@@ -49,6 +72,35 @@ pub fn read_line<'py>(
     };
     let interned = Bound::new(py, read)?.into_any();
     Ok(Some(fields.into_iter().chain([interned]).collect()))
+}
+
+/// Returns the value that JSON would give back; None if it holds other types than JSON's own, or
+/// what the Python module reads in another way: a number above 64 bits, or one that is not finite.
+fn parsed(object: &Object, texts: &mut Texts, nested: u32) -> Option<Value> {
+    let nested = nested.checked_sub(1)?;
+    if let Ok(text) = object.cast_exact::<PyString>() {
+        Some(Value::String(texts.shared(text.to_str().ok()?)))
+    } else if let Ok(number) = object.cast_exact::<PyInt>() {
+        Some(Value::Number(number.extract::<i64>().ok()?.into()))
+    } else if let Ok(list) = object.cast_exact::<PyList>() {
+        let values = list.iter().map(|one| parsed(&one, texts, nested));
+        values.collect::<Option<_>>().map(Value::Array)
+    } else if let Ok(list) = object.cast_exact::<PyTuple>() {
+        let values = list.iter().map(|one| parsed(&one, texts, nested));
+        values.collect::<Option<_>>().map(Value::Array)
+    } else if let Ok(fields) = object.cast_exact::<PyDict>() {
+        let fields = fields.iter().map(|(name, value)| {
+            let name = texts.shared(name.cast_exact::<PyString>().ok()?.to_str().ok()?);
+            Some((name, parsed(&value, texts, nested)?))
+        });
+        fields.collect::<Option<_>>().map(Value::Object)
+    } else if let Ok(flag) = object.cast_exact::<PyBool>() {
+        Some(Value::Bool(flag.is_true()))
+    } else if let Ok(number) = object.cast_exact::<PyFloat>() {
+        Number::from_f64(number.value()).map(Value::Number)
+    } else {
+        object.is_none().then_some(Value::Null)
+    }
 }
 
 fn needs_python(line: &Map, spec: &GroupSpec) -> bool {

@@ -223,10 +223,9 @@ impl Interned {
         })
     }
 
-    /// Reads a contract line. Returns None if it is wrong.
-    pub fn of_line(line: &[u8], max_partitions: u64) -> Option<Self> {
-        let line = Source::Line(contract::parse(line).ok()?);
-        Self::of(line, |line| match line {
+    /// Reads a parsed contract line. Returns None if it is wrong.
+    pub fn of_line(line: Value, max_partitions: u64) -> Option<Self> {
+        Self::of(Source::Line(line), |line| match line {
             Source::Line(line) => contract::from_value(line, max_partitions),
             Source::Objects(_) => unreachable!("a line"),
         })

@@ -5,7 +5,6 @@ import argparse
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kafka_rebalance.assignors.registry import STREAM
@@ -20,6 +19,8 @@ from .lines import Leaderless
 from .options import REPEATED, add_table, seconds, whole
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from kafka_rebalance.applications.comparison import ComparedSettings
     from kafka_rebalance.applications.measured import Rates
     from kafka_rebalance.applications.plan import ApplicationPlan
@@ -38,6 +39,12 @@ def _numbers(text: str) -> set[int]:
     return {whole(0)(one) for one in text.split(",")}
 
 
+def _path(text: str) -> "Path":
+    from pathlib import Path
+
+    return Path(text)
+
+
 def add_settings(parser: argparse.ArgumentParser) -> Any:
     """Adds the options for the settings of an application, which no broker knows."""
     options = parser.add_argument_group(
@@ -47,7 +54,7 @@ def add_settings(parser: argparse.ArgumentParser) -> Any:
     )
     for name, setting in _SETTINGS.items():
         add_table(options, f"--{name.replace('_', '-')} N: {setting}", **{name: whole(0)})
-    add_table(options, _APPLICATION, stateful=_numbers, streams_config=Path, since=Path)
+    add_table(options, _APPLICATION, stateful=_numbers, streams_config=_path, since=_path)
     return options
 
 
@@ -202,7 +209,7 @@ def _measured(
         raise GroupError("since", f"{args.since}: {error}") from None
 
 
-def _earlier(file: Path, group_id: str) -> Any:
+def _earlier(file: "Path", group_id: str) -> Any:
     """Returns the group's field `application`. Errors: GroupError if no readable line has it."""
     from kafka_rebalance.applications.lines import FIELD
 

@@ -9,7 +9,6 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from itertools import chain
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from kafka_rebalance.errors import GroupError
@@ -24,16 +23,19 @@ from . import of_errors
 from .options import topic_count
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from kafka_rebalance.bulk.pasted import Pasted
 
 
 def open_input(file: str) -> BinaryIO:
     """Opens a file for reading in binary; "-" is standard input."""
-    return sys.stdin.buffer if file == "-" else Path(file).open("rb")
+    # An import of pathlib takes longer than many an answer.
+    return sys.stdin.buffer if file == "-" else open(file, "rb")  # noqa: PTH123
 
 
 @contextmanager
-def written(path: Path) -> Iterator[Path]:
+def written(path: "Path") -> "Iterator[Path]":
     """Yields a path beside `path`; when the block ends, the file written there replaces `path`.
 
     After an error, a file that was at `path` before is unchanged. An OSError names `path`.
@@ -51,7 +53,7 @@ def written(path: Path) -> Iterator[Path]:
         part.unlink(missing_ok=True)
 
 
-def draw(path: Path, page: str) -> None:
+def draw(path: "Path", page: str) -> None:
     """Writes an HTML page, and reports it on standard error."""
     with written(path) as part:
         part.write_text(page, encoding="utf-8")

@@ -13,7 +13,6 @@ noise must not move a partition. A partition whose end or offset is unknown has 
 import argparse
 import time
 from math import floor, log10
-from pathlib import Path
 
 from kafka_rebalance.assignors.registry import WEIGHTED
 from kafka_rebalance.errors import GroupError
@@ -145,6 +144,6 @@ def rounded(load: float) -> float:
 
 
 def _of_file(file: str, kind: Kind) -> GivenWeights:
-    with Path(file).open("rb") as source:
+    with open(file, "rb") as source:  # noqa: PTH123  # see `open_input`
         text = read_text(source, f"--{'weights' if kind == 'weight' else kind}", file)
     return read_weights(text.split("\n"), kind, file)

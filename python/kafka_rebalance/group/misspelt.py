@@ -5,7 +5,6 @@ The contract allows other fields. But with `ownd` in place of `owned_partitions`
 planned as if its members owned nothing.
 """
 
-import json
 import re
 import warnings
 from collections.abc import Iterator, Mapping
@@ -32,11 +31,16 @@ _KEY = re.compile(r'"(\w+)"\s*:')
 _END = 2_000
 
 
-def warn(line: str | bytes) -> None:
-    """Warns of misspelt fields in a correct line, if either of its ends has an unknown field."""
+def has_unknown(line: str | bytes) -> bool:
+    """Returns whether either end of a correct line has a field that is not known."""
     text = line if isinstance(line, str) else line.decode()
-    if not _EVERY.issuperset(_KEY.findall(text[:_END]) + _KEY.findall(text[-_END:])):
-        for problem in misspelt(json.loads(text), set()):
+    return not _EVERY.issuperset(_KEY.findall(text[:_END]) + _KEY.findall(text[-_END:]))
+
+
+def warn(line: Mapping[str, Any]) -> None:
+    """Warns of misspelt fields in a parsed line that is correct otherwise."""
+    if not _EVERY.issuperset({*line}.union(*line["topics"], *line["members"])):
+        for problem in misspelt(line, set()):
             warnings.warn(problem, stacklevel=3)
 
 

@@ -150,7 +150,9 @@ def test_an_explanation_begins_with_the_owner(
 ) -> None:
     file = tmp_path / "g.jsonl"
     file.write_text(group(2, 5).to_json(), encoding="utf-8")
-    assert first(capsys, "explain", "t-0", str(file)) == "t-0 stays with c-1-0000 in 1 rebalance."
+    assert first(capsys, "explain", "t-0", str(file)) == (
+        "t-0 stays with c-1-0000 in the next rebalance."
+    )
     said = first(capsys, "explain", "t-4", str(file), "--add-members", "1")
     goes = "t-4 goes from c-1-0000 to c-3-1bc4* in 2 rebalances; nobody reads it in 1 of them."
     other = "other client ids and UUIDs of new members (*), it ends there too, in 8 samples."

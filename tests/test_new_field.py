@@ -16,7 +16,7 @@ from kafka_rebalance.errors import SchemaError
 from kafka_rebalance.group import contract, spec
 from kafka_rebalance.group import group_fields as fields
 from kafka_rebalance.group.field_types import Field, List, Whole
-from kafka_rebalance.group.misspelt import FIELDS
+from kafka_rebalance.group.group_fields import FIELDS
 from tests.support.contributing import check_steps, two_members
 
 UNCHANGED, LINE = fields.GROUP, two_members(4, "range").to_dict()

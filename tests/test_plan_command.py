@@ -12,7 +12,7 @@ import pytest
 
 import kafka_rebalance as kr
 from kafka_rebalance.data import captured_lines
-from kafka_rebalance.group.misspelt import FIELDS
+from kafka_rebalance.group.group_fields import FIELDS
 from kafka_rebalance.group.model import Member, Topic, TopicPartition
 from kafka_rebalance.group.spec import GroupSpec
 from kafka_rebalance.report.plans.page import Cell, grid_of, plan_page

@@ -4,7 +4,6 @@
 import argparse
 import re
 import sys
-from itertools import pairwise
 from pathlib import Path
 
 from kafka_rebalance.errors import GroupError
@@ -46,37 +45,30 @@ def run(args: argparse.Namespace) -> int:
         return DONE
     with open_input(str(args.trace)) as source:
         text = read_text(source, "trace", str(args.trace))
-    tracer, errors, results = trace.Tracer(), 0, list[str]()
+    tracer, errors = trace.Tracer(), 0
 
     def step(command: Command) -> list[str]:
         nonlocal errors
         try:
-            results.extend(lines := tracer.step(command))
-            return lines
+            return tracer.step(command)
         except GroupError:
             errors += 1
             raise  # `play` shows the error as the command's answer, and goes on
 
-    played = play(_RESULT.sub("", text), step)
-    print(f"# Result: {_ends(results)}{f'; {errors} refused' if errors else ''}.\n")
-    for shown in played.split("\n")[:-1]:
+    lines = play(_RESULT.sub("", text), step).split("\n")[:-1]
+    print(f"# Result: {_ends(lines)}{f'; {errors} refused' if errors else ''}.\n")
+    for shown in lines:
         print(shown)
     return of_errors(errors)
 
 
 _RESULT = re.compile(r"\A# Result: .*\n\n?")
 _CHANGE = re.compile(r"(\S+) (\S+) \w+ -> (\w+) generation=(-?[0-9]+)")
-_LATE = re.compile(r"\S+ heartbeat of (.*) is due")
 
 
-def _ends(results: list[str]) -> str:
-    """Returns how many rebalances began, and the last state of each group, with its cause."""
-    ends, count = dict[str, str](), 0
-    for before, line in pairwise(["", *results]):
-        if change := _CHANGE.fullmatch(line):
-            at, group, state, generation = change.groups()
-            late = _LATE.fullmatch(before)
-            why = f", because no heartbeat of {late[1]} came in time" if late else ""
-            ends[group] = f"{group} is {state} (generation {generation}) since {at}{why}"
-            count += state == "PreparingRebalance"
+def _ends(lines: list[str]) -> str:
+    """Returns how many rebalances began, and the last state of each group."""
+    changes = [one for one in map(_CHANGE.fullmatch, lines) if one]
+    count = sum(one[3] == "PreparingRebalance" for one in changes)
+    ends = {one[2]: f"{one[2]} is {one[3]} (generation {one[4]}) since {one[1]}" for one in changes}
     return "; ".join([counted(count, "rebalance"), *ends.values()])

@@ -101,7 +101,8 @@ def _show_other(args: argparse.Namespace, one: GroupSpec | BadGroup) -> list[Gro
     if isinstance(group, AssignedByBroker) and isinstance(one, GroupSpec):
         group = replace(group, topics=one.topics)  # a coordinator's description lacks racks
     found = group.to_dict()
-    said = summary(args.group, group.findings, empty=not found["members"])
+    texts = {one.kind: one.text for one in group.findings}
+    said = summary(args.group, texts, empty=not found["members"])
     if args.json:
         print(contract.dumps(found | {"summary": said}), flush=True)
         return []

@@ -19,6 +19,7 @@ from kafka_rebalance.errors import (
     did_you_mean,
 )
 from kafka_rebalance.group import contract
+from kafka_rebalance.group.group_fields import misspelt
 from kafka_rebalance.group.model import shell_option, shell_word
 from kafka_rebalance.group.spec import GroupSpec
 from kafka_rebalance.notes.grown_sources import STOPS, check_sources, may_stop
@@ -30,7 +31,7 @@ from kafka_rebalance.plans.changes.members import RemoveMembers
 from kafka_rebalance.report.text.names import counted, in_words
 from kafka_rebalance.report.text.sentences import print_note, print_sentence, print_wrapped
 
-from .lines import Leaderless, Misspelt, group_lines, no_groups, open_input, required
+from .lines import Leaderless, group_lines, no_groups, open_input, required
 from .options import add_cluster, add_engine, add_pasted, add_table, cluster_configs
 from .tally import OF_APPLICATION, CannotSwitch, Emptied, LeftOut, Tally, unchanged
 from .weights import Weigher
@@ -202,15 +203,16 @@ def report_bad(group: BadGroup, *, as_json: bool) -> None:
 
 def _file(args: argparse.Namespace) -> Iterator[tuple[GroupSpec | BadGroup, Any]]:
     """Yields each group with the value of its line; None if the line cannot be parsed."""
-    misspelt, weigher = Misspelt(), Weigher(args)
+    seen, weigher = set[tuple[str, str]](), Weigher(args)
     with open_input(args.file) as source:
         for number, line in group_lines(source, args):
             value: Any = None
             try:
-                text = required(line)
-                value = contract.parse(text)
-                misspelt.note(number, value)
-                yield weigher(GroupSpec.from_json(text)), value
+                read = required(line)
+                value = contract.parse(read)
+                for text in misspelt(value, seen):
+                    print_note(f"line {number}: {text}")
+                yield weigher(GroupSpec.from_json(read)), value
             except GroupError as error:
                 yield bad_line(value, error, number), value
     weigher.finish()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads input lines, warns of misspelt fields in them, and replaces whole output files."""
+"""Reads input lines, and replaces whole output files."""
 
 import argparse
 import json
@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 from kafka_rebalance.errors import GroupError
 from kafka_rebalance.group import contract
+from kafka_rebalance.group.group_fields import FIELDS
 from kafka_rebalance.group.line_files import MAX_LINE_BYTES, TOO_LONG, read_lines
-from kafka_rebalance.group.misspelt import FIELDS, misspelt
 from kafka_rebalance.group.model import TopicPartition, quoted
 from kafka_rebalance.report.text.names import counted, in_words, partitions_text
 from kafka_rebalance.report.text.sentences import print_note
@@ -192,15 +192,3 @@ class Leaderless:
 def _numbers(value: Any) -> list[int]:
     numbers = value if isinstance(value, list) else []
     return [one for one in numbers if isinstance(one, int) and not isinstance(one, bool)]
-
-
-@dataclass(slots=True)
-class Misspelt:
-    """Reports each misspelt field once, on standard error."""
-
-    seen: set[tuple[str, str]] = field(default_factory=set)
-
-    def note(self, number: int, value: Any) -> None:
-        """Examines the value of line `number`; it may not be a valid group."""
-        for text in misspelt(value, self.seen):
-            print_note(f"line {number}: {text}")

@@ -2,15 +2,18 @@
 """The fields of a group, each stated once: name, type, bounds, and whether it is required.
 
 This table is the source for the reader and the writer of contract lines (`contract.py`), the check
-of groups that Python code made, Spark's columns (`spark/schema.py`), the hints for misspelt names
-(`cli/lines.py`), and the table of docs/contract.md. Errors report the first wrong field in the
-order of this table, as in `src/group/contract.rs`.
+of groups that Python code made, Spark's columns (`spark/schema.py`), the hints for misspelt names,
+and the table of docs/contract.md. Errors report the first wrong field in the order of this table,
+as in `src/group/contract.rs`.
 """
 
+import re
+import warnings
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 import kafka_rebalance._core as _core
+from kafka_rebalance.errors import nearest
 
 from .field_paths import object_
 from .field_types import (
@@ -198,3 +201,60 @@ def check_types(group: object) -> None:
     """Raises a GroupError for the first field whose value is of a wrong type or out of bounds."""
     if not _TYPES.fit(group):
         GROUP.check_fields(group, "")
+
+
+_OTHERS = {
+    "": "cluster error changes assignment_epoch application",
+    "topics": "leaderless",
+    "members": "assigned_partitions topic_regex is_classic target_active_tasks "
+    "target_standby_tasks client_tags",
+}
+FIELDS = {
+    place: [*(one.name for one in record.in_lines()), *_OTHERS[place].split()]
+    for place, record in (("", GROUP), ("topics", TOPIC), ("members", MEMBER))
+}
+"""The fields in docs/contract.md, including those for people only, by the list that holds them."""
+
+_EVERY = frozenset().union(*FIELDS.values(), ("topic", "partition", "partitions"))
+_KEY = re.compile(r'"(\w+)"\s*:')
+_END = 2_000
+
+
+def has_unknown(line: str | bytes) -> bool:
+    """Returns whether either end of a correct line has a field that is not known."""
+    text = line if isinstance(line, str) else line.decode()
+    return not _EVERY.issuperset(_KEY.findall(text[:_END]) + _KEY.findall(text[-_END:]))
+
+
+def warn(line: Mapping[str, Any]) -> None:
+    """Warns of misspelt fields in a parsed line that is correct otherwise."""
+    if not _EVERY.issuperset({*line}.union(*line["topics"], *line["members"])):
+        for problem in misspelt(line, set()):
+            warnings.warn(problem, stacklevel=3)
+
+
+def misspelt(value: Any, seen: set[tuple[str, str]]) -> Iterator[str]:
+    """Yields a sentence for each field that resembles one of the contract; adds it to `seen`.
+
+    The contract allows other fields. But with `ownd` in place of `owned_partitions`, a group would
+    be planned as if its members owned nothing.
+    """
+    objects = [("", "", value)]
+    for place in ("topics", "members"):
+        each = value.get(place) if isinstance(value, dict) else None
+        each = each if isinstance(each, list) else []
+        objects += [(place, f"{place}[{number}].", one) for number, one in enumerate(each)]
+    for place, path, fields in objects:
+        for name in fields.keys() - FIELDS[place] if isinstance(fields, dict) else ():
+            if (place, name) not in seen:
+                seen.add((place, name))
+                if meant := _field(name, FIELDS[place]):
+                    problem = f"not a field of the contract, so it is ignored; is it {meant}?"
+                    yield f"{path}{name}: {problem}"
+
+
+def _field(name: str, known: list[str]) -> str | None:
+    """Returns the known field that resembles `name`, or whose first word does (`ownd`), or None."""
+    words = {one.partition("_")[0]: one for one in reversed(known)}
+    found = nearest(name, [*known, *words])
+    return None if found is None else words.get(found, found)

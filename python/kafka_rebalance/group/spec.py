@@ -15,9 +15,8 @@ from kafka_rebalance.errors import GroupError
 from . import contract, streams
 from .field_paths import a_type, integer, objects
 from .field_types import MAX_INT64
-from .group_fields import GROUP, MEMBER, check_types
+from .group_fields import GROUP, MEMBER, check_types, has_unknown, warn
 from .html_tables import MOST_CHARACTERS, clipped, small_table
-from .misspelt import has_unknown, warn
 from .model import (
     MAX_PARTITIONS,
     Member,

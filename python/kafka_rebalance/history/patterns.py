@@ -89,11 +89,7 @@ def find_patterns(
 
 
 def _pattern(
-    kind: PatternKind,
-    rows: Sequence[RecordedRebalance],
-    told: str,
-    instead: str,
-    spares: int = 0,
+    kind: PatternKind, rows: Sequence[RecordedRebalance], told: str, instead: str, spares: int = 0
 ) -> Pattern:
     generations = tuple(row.generation_id for row in rows)
     first, last = rows[0], rows[-1]
@@ -134,19 +130,15 @@ def _storm(rows: Sequence[RecordedRebalance]) -> Pattern:
     within = f"{seconds / 60:.1f} minutes" if seconds >= 120 else f"{seconds:.0f} s"
     named = ", ".join(f"{number} {kind}" for kind, number in causes[:4])
     told = f"{len(rows)} rebalances in {within}: {named}"
-    spared = {kind: _spared(rows, kind) for kind, _ in causes}
-    kind = causes[0][0]
-    if kind not in _UNSIZED:  # an eager assignor is only advice where second rounds are most
-        others = (one for one in spared if one in (kind, *_INSTEAD) and one != "second round")
-        kind = max((kind, *others), key=spared.__getitem__)
-    fewer = f" ({spared[kind]} of these {len(rows)} fewer)" if spared[kind] else ""
-    advice, *more = _INSTEAD.get(kind, "").split("; ")
-    instead = "; ".join([advice + fewer, *more]) if fewer or kind in _UNSIZED else ""
-    return _pattern("storm", rows, told, instead, spared[kind])
+    spared, kind = max((_spared(rows, kind), kind) for kind, _ in causes)
+    if causes[0][0] in _UNSIZED:
+        spared, kind = 0, causes[0][0]
+    fewer = f" ({spared} of these {len(rows)} fewer)" if spared else ""
+    instead = f"{_INSTEAD[kind]}{fewer}" if spared or kind in _UNSIZED else ""
+    return _pattern("storm", rows, told, instead, spared)
 
 
-_UNSIZED = ("gone", "requested")
-"""The causes for which the advice is where to look."""
+_UNSIZED = ("gone", "requested")  # the advice is where to look
 
 
 def _spared(rows: Sequence[RecordedRebalance], kind: str) -> int:
@@ -156,12 +148,15 @@ def _spared(rows: Sequence[RecordedRebalance], kind: str) -> int:
     if kind in ("joined", "left"):  # a run of them would have been one
         ran = [row.cause == kind for row in rows if row.cause != "second round"]
         return sum(one and before for before, one in pairwise(ran))
-    return 0 if kind in _UNSIZED else sum(row.cause == kind for row in rows)
+    number = sum(row.cause == kind for row in rows)
+    # An eager assignor is only advice where most are second rounds.
+    small = kind == "second round" and 2 * number < len(rows)
+    return 0 if small or kind in _UNSIZED or kind not in _INSTEAD else number
 
 
 _INSTEAD = {
     "joined": "members that start together rebalance once if they arrive within the broker's "
-    "group.initial.rebalance.delay.ms; start them together, or before the traffic",
+    "group.initial.rebalance.delay.ms, or if they start before the traffic",
     "rejoined": "static membership (group.instance.id) makes a short restart no rebalance",
     "left": "members that stop together: several that leave in one round are one rebalance",
     "timed out": "a session.timeout.ms above the members' pauses, or members without such pauses",

@@ -10,11 +10,8 @@ reports. It is not always a fault: a member may be idle on purpose.
     info       a temporary state, or a fact that has a cost
 """
 
-from collections.abc import Collection, Iterable, Sequence
-from typing import TYPE_CHECKING, Literal, NamedTuple, get_args
-
-if TYPE_CHECKING:
-    from .note import Note
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any, Literal, NamedTuple, get_args
 
 Severity = Literal["error", "warning", "info"]
 SEVERITIES: tuple[Severity, ...] = get_args(Severity)
@@ -120,12 +117,8 @@ def see(kind: str) -> str | None:
     return f"{PAGE}#{kind.replace(' ', '-')}" if kind in FINDINGS else None
 
 
-def summary(group_id: str, findings: Iterable["Note"], *, empty: bool = False) -> str:
-    """Returns a sentence: the meanings of these kinds of findings, worst first.
-
-    Of idle members, it has the text of the finding, which counts them and says what to do.
-    """
-    texts = {str(one.kind): one.text for one in findings}
+def summary(group_id: str, texts: Mapping[Any, str], *, empty: bool = False) -> str:
+    """Returns a sentence: the meanings of these kinds of findings (idle: the text), worst first."""
     told = [
         texts[kind] if kind == "idle" else one.meaning.partition(";")[0]
         for kind, one in FINDINGS.items()

@@ -92,9 +92,8 @@ def _outcome(group: GroupSpec, steps: Sequence[Step], tp: TopicPartition) -> str
         read_by_nobody = counted(len(played[0].unavailable), "partition")
         without = f"; meanwhile nobody reads any of the {read_by_nobody} (eager)"
     is_next = rounds == 1 and steps[0].cause == AS_IT_IS.cause
-    return (
-        f"{moves} in {'the next rebalance' if is_next else counted(rounds, 'rebalance')}{without}."
-    )
+    within = "the next rebalance" if is_next else counted(rounds, "rebalance")
+    return f"{moves} in {within}{without}."
 
 
 def _partition(given: TopicPartition | str, group: GroupSpec) -> TopicPartition:

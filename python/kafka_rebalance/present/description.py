@@ -87,7 +87,7 @@ class Description(WithLag):
     @property
     def summary(self) -> str:
         """Returns a sentence: the meaning of each kind of finding, worst first."""
-        return summary(str(self.group.group_id), self.findings)
+        return summary(str(self.group.group_id), {one.kind: one.text for one in self.findings})
 
     def also(self, findings: Iterable[Note]) -> "Description":
         """Returns the description with these findings, too; the most severe one comes first."""

@@ -122,10 +122,7 @@ def state_in(error: str) -> str | None:
 
 
 def in_order(groups: Iterable[TriagedGroup], order: Order = "severity") -> list[TriagedGroup]:
-    """Returns the groups sorted: worst first, largest lag first, most members first, or by name.
-
-    Of groups that are equal in this, one with more findings comes first.
-    """
+    """Returns the groups sorted: worst first, largest lag first, most members first, or by name."""
 
     def key(one: TriagedGroup) -> tuple[Any, ...]:
         lag, members = -(one.lag or 0), -(one.members or 0)

@@ -127,11 +127,9 @@ class Forecast(Frozen):
             rebalances = now.counted("rebalances", "rebalance")
             as_now = f"{now.seconds('unread_ms')} and {rebalances} as it is{now.twice}"
             how = f" ({best.lines[0]})" if len(best.lines) == 1 else ""
-            least = f"{best.seconds('unread_ms')} partition-seconds{best.twice}"
+            least = f"{how}: {best.seconds('unread_ms')} partition-seconds{best.twice}"
             least += f" and {best.counted('rebalances', 'rebalance')}"
-            said = [
-                f'least unread in {deploy} with "{best.name}"{how}: {least}, instead of {as_now}'
-            ]
+            said = [f'least unread in {deploy} with "{best.name}"{least}, instead of {as_now}']
         free = [one for one in self.variants if not one.figures["rebalances"].most]
         if free and best not in free:
             none = min(free, key=lambda one: one.cost)

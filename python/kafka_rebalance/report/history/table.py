@@ -36,12 +36,11 @@ def print_groups(
     order = group_order(groups, patterns)
     print_wrapped(answer_of([row for name in order for row in groups[name]], len(groups)))
     if order[1:]:
-        first, rows = order[0], groups[order[0]]
-        of_first = [one for one in patterns if one.group_id == first]
+        rows, mine = groups[order[0]], [one for one in patterns if one.group_id == order[0]]
         text = f"{counted(total_moves(rows), 'move')} in {counted(len(rows), 'rebalance')}"
-        advice = shortened(advice_of(of_first), names_in(rows))
-        some = avoidable(of_first)[first]
-        print_wrapped(f"Begin with {first}: {text}, {some} of them avoidable.{advice}")
+        text += f", {avoidable(mine)[order[0]]} of them avoidable"
+        advice = shortened(advice_of(mine), names_in(rows))
+        print_wrapped(f"Begin with {order[0]}: {text}.{advice}")
     shown = order if everything else order[:WORST]
     print_table(GROUP_COLUMNS, [group_cells(name, groups, patterns) for name in shown], left=(5, 6))
     if len(shown) < len(order):
@@ -269,8 +268,10 @@ def print_counterfactuals(
         for name in _of_all(played):
             found = _with_static([one for one in played if one.assignor == name], static=static)
             if not static or any(one.is_static for one in found):
-                totals[name, static] = _totals(found)
-    remedies = _remedies(totals, played, {row.group_id: row.protocol for row in held})
+                each = [(one.rebalances, one.moves, one.unavailable, one.waiting) for one in found]
+                totals[name, static] = tuple(map(sum, zip(*each, strict=True)))
+    protocols = [row.protocol for row in held if (row.protocol, False) in totals]
+    remedies = _remedies(totals, protocols[-1] if protocols else None)
     print_wrapped(f"{remedies}Recorded: {recorded}.")
     cells = [
         [f"{name}{', static members' if static else ''}", *map(str, sums)]
@@ -284,44 +285,29 @@ def print_counterfactuals(
     )
 
 
-def _totals(found: Sequence[Counterfactual]) -> tuple[int, ...]:
-    """Returns the sums of rebalances, moves, partitions without a reader, and of those waiting."""
-    each = [(one.rebalances, one.moves, one.unavailable, one.waiting) for one in found]
-    return tuple(map(sum, zip(*each, strict=True)))
-
-
-def _remedies(
-    totals: Mapping[tuple[str, bool], tuple[int, ...]],
-    played: Sequence[Counterfactual],
-    own: Mapping[str, str | None],
-) -> str:
-    """Returns sentences on static members, on another assignor than the groups' own, and on both.
-
-    Compared with range or consumer/uniform where an own assignor is in no record or not played.
-    """
-    names = [name for name, static in totals if not static]
-    if not names:
+def _remedies(totals: Mapping[tuple[str, bool], tuple[int, ...]], own: str | None) -> str:
+    """Returns sentences on static members, on another assignor than `own`, and on both."""
+    if not totals:
         return ""
-    usual = "consumer/uniform" if "consumer/uniform" in names else names[0]
-    present = {name: one if one in names else usual for name, one in own.items()}
-    as_it_is = [one for one in played if one.assignor == present.get(one.group_id, usual)]
-    now, kept = (_totals(_with_static(as_it_is, static=static)) for static in (False, True))
+    names = [name for name, static in totals if not static]
+    own = own or ("consumer/uniform" if "consumer/uniform" in names else names[0])
+    now = totals[own, False]
     best = min(names, key=lambda name: totals[name, False][2::-1])
-    helps = {"static members (group.instance.id)": kept} if kept < now else {}
-    if is_better := totals[best, False][2] < now[2]:
-        helps = {f"{who} alone": sums for who, sums in helps.items()}
-        helps[f"{best} alone" if helps else best] = totals[best, False]
-        helps |= {"both": totals[best, True]} if kept < now else {}
+    tried = {
+        "both": (best, True),
+        f"{best} alone": (best, False),
+        "static members (group.instance.id) alone": (own, True),
+    }
+    helps = {totals[key]: who for who, key in tried.items() if totals.get(key, now)[2] < now[2]}
     if not helps:
         return "Neither static members nor another assignor would have helped. "
-    said = list[str]()
-    for who, sums in helps.items():
-        some = counted(sums[0], "rebalance"), counted(sums[2], "partition")
-        full = f"{some[0]} instead of {now[0]}, and {some[1]} without a reader instead of {now[2]}"
-        said.append(f"with {who}: {sums[0]} and {sums[2]}" if said else f"With {who}: {full}")
-    said += ["the switch itself costs rebalances, once (see compare)"] if is_better else []
-    under = "their own assignors" if len({*present.values()}) > 1 else max(present.values())
-    return f"{'; '.join(said)}. Compared with the same events under {under}. "
+    (least, who), *more = reversed(helps.items())
+    text = f"With {who}: {counted(least[0], 'rebalance')} instead of {now[0]}, and "
+    text += f"{counted(least[2], 'partition')} without a reader instead of {now[2]}"
+    text += "".join(f"; with {who}: {sums[0]} and {sums[2]}" for sums, who in more)
+    if totals[best, False][2] < now[2]:
+        text += "; the switch itself costs rebalances, once (see compare)"
+    return f"{text}. Compared with the same events under {own}. "
 
 
 def _of_all(played: Sequence[Counterfactual]) -> list[str]:

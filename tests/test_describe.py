@@ -248,7 +248,8 @@ def test_the_command_shows_one_group_and_what_to_ask_next() -> None:
     ran = _run(str(SAMPLE), "--group", "telemetry")
     assert ran.returncode == 0, ran.stderr
     assert ran.stdout.startswith(
-        "telemetry: some members own nothing; a more even assignment is possible.\n"
+        "telemetry: 4 of 6 members own nothing, though each could own a partition; a more even "
+        "assignment is\npossible.\n"
         "telemetry, range, generation "
     )
     assert "possible: 2-3" in ran.stdout

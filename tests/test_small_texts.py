@@ -111,7 +111,7 @@ def test_an_explanation_keeps_long_names_whole(
     monkeypatch.setenv("COLUMNS", "80")
     member_id = "m" * 90
     group = kr.GroupSpec("g", (kr.Topic("t", 4),), (kr.Member(member_id, ("t",)),), "range")
-    print_explanation(kr.plan(group), "t-3")
+    print_explanation(kr.plan(group).explain("t-3"), {})
     out = capsys.readouterr().out
     assert f" {member_id} " in out.replace("\n", " ")
     assert any(line.startswith("     ") for line in out.splitlines())

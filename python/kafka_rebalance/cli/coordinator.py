@@ -4,6 +4,7 @@
 import argparse
 import re
 import sys
+from itertools import pairwise
 from pathlib import Path
 
 from kafka_rebalance.errors import GroupError
@@ -68,7 +69,10 @@ _CHANGE = re.compile(r"(\S+) (\S+) \w+ -> (\w+) generation=(-?[0-9]+)")
 
 def _ends(lines: list[str]) -> str:
     """Returns how many rebalances began, and the last state of each group."""
-    changes = [one for one in map(_CHANGE.fullmatch, lines) if one]
-    count = sum(one[3] == "PreparingRebalance" for one in changes)
-    ends = {one[2]: f"{one[2]} is {one[3]} (generation {one[4]}) since {one[1]}" for one in changes}
+    ends, count = dict[str, str](), 0
+    for before, line in pairwise(["", *lines]):
+        if one := _CHANGE.fullmatch(line):
+            why = f", when the {before.partition(' ')[2]}" if before.endswith(" is due") else ""
+            ends[one[2]] = f"{one[2]} is {one[3]} (generation {one[4]}) since {one[1]}{why}"
+            count += one[3] == "PreparingRebalance"
     return "; ".join([counted(count, "rebalance"), *ends.values()])

@@ -148,20 +148,17 @@ def _spared(rows: Sequence[RecordedRebalance], kind: str) -> int:
     if kind in ("joined", "left"):  # a run of them would have been one
         ran = [row.cause == kind for row in rows if row.cause != "second round"]
         return sum(one and before for before, one in pairwise(ran))
-    number = sum(row.cause == kind for row in rows)
-    # An eager assignor is only advice where most are second rounds.
-    small = kind == "second round" and 2 * number < len(rows)
-    return 0 if small or kind in _UNSIZED or kind not in _INSTEAD else number
+    sized = kind in _INSTEAD and kind not in _UNSIZED
+    return sum(row.cause == kind for row in rows) if sized else 0
 
 
 _INSTEAD = {
     "joined": "members that start together rebalance once if they arrive within the broker's "
     "group.initial.rebalance.delay.ms, or if they start before the traffic",
     "rejoined": "static membership (group.instance.id) makes a short restart no rebalance",
-    "left": "members that stop together: several that leave in one round are one rebalance",
+    "left": "members that stop together leave in one rebalance",
     "timed out": "a session.timeout.ms above the members' pauses, or members without such pauses",
     "gone": "the broker's log shows whether these members left or timed out: --broker-log",
-    "second round": "an eager assignor has no second round, but stops all members in the first",
     "probing": "warm-ups that are caught up before the next probing rebalance: a larger "
     "max.warmup.replicas or acceptable.recovery.lag, or a longer probing.rebalance.interval.ms",
     "requested": "a client asks: the broker's log has its reason, --broker-log",

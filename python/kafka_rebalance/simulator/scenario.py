@@ -287,10 +287,8 @@ class Scenario(Message):
                 partitions[one.topic] = one.partitions
 
     def assumed(self) -> str:
-        """Returns the assumed costs, and times other than Kafka's defaults, of the first member."""
+        """Returns the assumed costs as text: the first member's, and whether others differ."""
         work, kinds = self.members[0].work, {one.work for one in self.members}
-        config = self.members[0].config
-        usual = vars(type(config)())
         parts = {
             f"starting a {self.held} {work.start_cost_ms} ms": True,
             f"stopping one {work.stop_cost_ms} ms": True,
@@ -298,10 +296,6 @@ class Scenario(Message):
             f"{work.process_ms} ms between polls": work.process_ms,
             "others differ": len(kinds) > 1,
         }
-        for name, ms in usual.items():
-            if name.endswith("_ms") and vars(config)[name] != ms:
-                here = f"{name.replace('_', '.')} {vars(config)[name] / 1000:g} s"
-                parts[f"{here} (default {ms / 1000:g} s)"] = True
         return "assumed: " + ", ".join(part for part, holds in parts.items() if holds)
 
     @property

@@ -26,19 +26,17 @@ _USEFUL = ("rolling", "flapping", "new ids", "never settles", "never warm", "idl
 """The kinds of patterns; of remedies that spare as many rebalances, the first is told."""
 
 
-def print_groups(
-    groups: Mapping[str, Sequence[RecordedRebalance]],
-    patterns: Sequence[Pattern],
-    *,
-    everything: bool,
-) -> None:
+_Groups = Mapping[str, Sequence[RecordedRebalance]]
+
+
+def print_groups(groups: _Groups, patterns: Sequence[Pattern], *, everything: bool) -> None:
     """Prints a summary, then a line for each group, or only for the worst ones; the worst first."""
     order = group_order(groups, patterns)
     print_wrapped(answer_of([row for name in order for row in groups[name]], len(groups)))
     if order[1:]:
         rows, mine = groups[order[0]], [one for one in patterns if one.group_id == order[0]]
         text = f"{counted(total_moves(rows), 'move')} in {counted(len(rows), 'rebalance')}"
-        text += f", {avoidable(mine)[order[0]]} of them avoidable"
+        text += f", {_avoidable(mine) or 'none'} of them avoidable"
         advice = shortened(advice_of(mine), names_in(rows))
         print_wrapped(f"Begin with {order[0]}: {text}.{advice}")
     shown = order if everything else order[:WORST]
@@ -85,32 +83,26 @@ def times(number: int) -> str:
     return {1: "once", 2: "twice"}.get(number, f"{number:,} times")
 
 
-def avoidable(patterns: Iterable[Pattern]) -> Counter[str]:
-    """Returns group id -> how many rebalances the best remedy for its patterns would spare."""
-    found = Counter[str]()
-    for one in patterns:
-        found[one.group_id] = max(found[one.group_id], one.spares)
-    return found
+def _avoidable(patterns: Iterable[Pattern]) -> int:
+    return max((one.spares for one in patterns), default=0)
 
 
-def group_order(
-    groups: Mapping[str, Sequence[RecordedRebalance]], patterns: Sequence[Pattern]
-) -> list[str]:
+def group_order(groups: _Groups, patterns: Sequence[Pattern]) -> list[str]:
     """Returns the names of the groups: by avoidable rebalances, moves, and rebalances."""
-    spared = avoidable(patterns)
+    spared = Counter[str]()
+    for one in patterns:
+        spared[one.group_id] = max(spared[one.group_id], one.spares)
     moves = {name: total_moves(rows) for name, rows in groups.items()}
     return sorted(groups, key=lambda name: (-spared[name], -moves[name], -len(groups[name]), name))
 
 
-def group_cells(
-    name: str, groups: Mapping[str, Sequence[RecordedRebalance]], patterns: Sequence[Pattern]
-) -> list[str]:
+def group_cells(name: str, groups: _Groups, patterns: Sequence[Pattern]) -> list[str]:
     rows, mine = groups[name], [one for one in patterns if one.group_id == name]
     causes = Counter(row.cause for row in rows).most_common()
     return [
         cut(name, _NAME),
         str(len(rows)),
-        str(avoidable(mine)[name]),
+        str(_avoidable(mine)),
         _within(rows),
         str(total_moves(rows)),
         ", ".join(f"{number} {kind}" for kind, number in causes),
@@ -263,20 +255,16 @@ def print_counterfactuals(
     recorded = f"{counted(len(held), 'rebalance')}, {counted(total_moves(held), 'move')}"
     if empty := sum(row.is_rebalance and not row.members for row in rows):
         recorded += f" (and {empty} that left the group empty)"
-    totals: dict[tuple[str, bool], tuple[int, ...]] = {}
+    totals, cells = dict[tuple[str, bool], tuple[int, ...]](), list[list[str]]()
     for static in (False, True):
         for name in _of_all(played):
             found = _with_static([one for one in played if one.assignor == name], static=static)
             if not static or any(one.is_static for one in found):
                 each = [(one.rebalances, one.moves, one.unavailable, one.waiting) for one in found]
-                totals[name, static] = tuple(map(sum, zip(*each, strict=True)))
-    protocols = [row.protocol for row in held if (row.protocol, False) in totals]
-    remedies = _remedies(totals, protocols[-1] if protocols else None)
-    print_wrapped(f"{remedies}Recorded: {recorded}.")
-    cells = [
-        [f"{name}{', static members' if static else ''}", *map(str, sums)]
-        for (name, static), sums in totals.items()
-    ]
+                totals[name, static] = sums = tuple(map(sum, zip(*each, strict=True)))
+                cells.append([f"{name}{', static members' if static else ''}", *map(str, sums)])
+    protocols = (row.protocol for row in reversed(held) if (row.protocol, False) in totals)
+    print_wrapped(f"{_remedies(totals, next(protocols, None))}Recorded: {recorded}.")
     print_table(["assignor", "rebalances", "moves", "no reader", "waiting"], cells)
     print_wrapped(
         "no reader: partitions that nobody reads during a rebalance, added up; waiting: partitions "
@@ -290,7 +278,7 @@ def _remedies(totals: Mapping[tuple[str, bool], tuple[int, ...]], own: str | Non
     if not totals:
         return ""
     names = [name for name, static in totals if not static]
-    own = own or ("consumer/uniform" if "consumer/uniform" in names else names[0])
+    own = own or names[0]
     now = totals[own, False]
     best = min(names, key=lambda name: totals[name, False][2::-1])
     tried = {

@@ -248,13 +248,8 @@ def misspelt(value: Any, seen: set[tuple[str, str]]) -> Iterator[str]:
         for name in fields.keys() - FIELDS[place] if isinstance(fields, dict) else ():
             if (place, name) not in seen:
                 seen.add((place, name))
-                if meant := _field(name, FIELDS[place]):
+                words = {one.partition("_")[0]: one for one in reversed(FIELDS[place])}  # as `ownd`
+                if found := nearest(name, [*FIELDS[place], *words]):
+                    meant = words.get(found, found)
                     problem = f"not a field of the contract, so it is ignored; is it {meant}?"
                     yield f"{path}{name}: {problem}"
-
-
-def _field(name: str, known: list[str]) -> str | None:
-    """Returns the known field that resembles `name`, or whose first word does (`ownd`), or None."""
-    words = {one.partition("_")[0]: one for one in reversed(known)}
-    found = nearest(name, [*known, *words])
-    return None if found is None else words.get(found, found)

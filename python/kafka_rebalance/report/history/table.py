@@ -36,9 +36,9 @@ def print_groups(groups: _Groups, patterns: Sequence[Pattern], *, everything: bo
     if order[1:]:
         rows, mine = groups[order[0]], [one for one in patterns if one.group_id == order[0]]
         text = f"{counted(total_moves(rows), 'move')} in {counted(len(rows), 'rebalance')}"
-        text += f", {_avoidable(mine) or 'none'} of them avoidable"
+        text += f", {max((one.spares for one in mine), default=0) or 'none'} of them avoidable."
         advice = shortened(advice_of(mine), names_in(rows))
-        print_wrapped(f"Begin with {order[0]}: {text}.{advice}")
+        print_wrapped(f"Begin with {order[0]}: {text}{advice}")
     shown = order if everything else order[:WORST]
     print_table(GROUP_COLUMNS, [group_cells(name, groups, patterns) for name in shown], left=(5, 6))
     if len(shown) < len(order):
@@ -83,10 +83,6 @@ def times(number: int) -> str:
     return {1: "once", 2: "twice"}.get(number, f"{number:,} times")
 
 
-def _avoidable(patterns: Iterable[Pattern]) -> int:
-    return max((one.spares for one in patterns), default=0)
-
-
 def group_order(groups: _Groups, patterns: Sequence[Pattern]) -> list[str]:
     """Returns the names of the groups: by avoidable rebalances, moves, and rebalances."""
     spared = Counter[str]()
@@ -102,7 +98,7 @@ def group_cells(name: str, groups: _Groups, patterns: Sequence[Pattern]) -> list
     return [
         cut(name, _NAME),
         str(len(rows)),
-        str(_avoidable(mine)),
+        str(max((one.spares for one in mine), default=0)),
         _within(rows),
         str(total_moves(rows)),
         ", ".join(f"{number} {kind}" for kind, number in causes),

@@ -62,8 +62,8 @@ class SentAssignment(NamedTuple):
 
 
 def read_application(value: Any, at: str = FIELD) -> Application:
-    """Returns a leader's input. If the line lacks settings, they are Kafka's defaults; if it lacks
-    a topology, that is empty.
+    """Returns a leader's input. Settings that the line lacks are Kafka's defaults; without a
+    topology in the line, the topology is empty.
     """
     case = object_(value, at)
     if case.get("error") is not None:

@@ -46,12 +46,12 @@ SESSION_MS = 45_000
 """The default of `session.timeout.ms`."""
 _LONGS = 2**64
 _MOST_TASKS = 1_000
-"""The largest number of stateful tasks times the courses that are played."""
+"""The largest product of the numbers of stateful tasks and of courses to play."""
 
 
 class Course(NamedTuple):
-    """The course of a plan: the calls of the leader. `before` and `after` hold the process of each
-    active task, `tasks` the tasks of each thread at the end. `pauses` are those of `Running`.
+    """A possible course of a plan: the calls of the leader. `before` and `after` hold the process
+    of each active task, `tasks` the tasks of each thread at the end. `pauses`: see `Running`.
 
     `quick` is the course if copies are restored before follow-ups; None if it would be equal.
     """
@@ -124,8 +124,8 @@ class Course(NamedTuple):
 
 
 class ApplicationPlan(Frozen):
-    """A plan of changes; `courses` holds one for each rank of a new process, in order
-    (only for the likeliest ones, of a large application).
+    """A plan of changes to an application. `courses` holds a course for each rank that a new
+    process can have, in order; for a large application, only for the likeliest ranks.
     """
 
     group: GroupSpec
@@ -242,7 +242,7 @@ def _likeliest_ranks(replay: Replay) -> list[tuple[Uuid, float]]:
 
 @dataclass
 class _Played:
-    """Plays changes one after another; `group` contains the members that are left."""
+    """Plays changes one after another. `group` contains the remaining members."""
 
     group: GroupSpec
     run: Running

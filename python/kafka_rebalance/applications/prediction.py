@@ -164,8 +164,8 @@ class Running:
         engine: Engine,
         within_ms: int | None = None,
     ) -> bool:
-        """Plays calls until none is due, or none `within_ms` after the first; returns False if that
-        takes more than 200.
+        """Plays calls until none is due, or none within `within_ms` after the first; returns False
+        if this takes more than 200 calls.
         """
         interval = self.application.settings.probing_rebalance_interval_ms
         ideal = ideal_owners(self.application, engine=engine)

@@ -8,7 +8,7 @@ settings produce this answer, plans can rely on them.
 The candidates are tried in order, and the first with that answer is taken: the topologies, the end
 offsets (the present ones; the largest that a thread reported, which the leader certainly saw), the
 assignors, the tags (none; all that threads have), and `acceptable.recovery.lag` (the default; 0).
-If none has it, the candidate with the fewest differing threads is returned, with these.
+If none has it, the candidate with the fewest differing threads is returned, and names them.
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence

@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Proves that no assignment has a lower greatest level, for `weighted`.
+"""Proves lower bounds of the greatest level, for `weighted`.
+
+A member's level is how full it is (`weights.py`); the greatest is the level of the fullest member.
 
     area        topics that only a set of members reads weigh more than these members have room for
     partition   a topic's heaviest partition alone, at the subscriber with the largest capacity
     pigeonhole  m equal members read all topics: of the m·k + 1 heaviest partitions, one member has
                 k + 1, which weigh at least as much as the k + 1 lightest of them
-    budget      members above a level must give up at least this many partitions (the heaviest
-                ones), and more than the budget allows
+    budget      below this level, owners must give up more partitions (their heaviest ones) than the
+                budget allows
 
 Each bound has its witness: the set, the partition, the partitions, or the members.
 Source   budget: Aggarwal, Motwani, Zhu: The load rebalancing problem, J. Algorithms 2006.

@@ -4,9 +4,10 @@
 The best result is NP-hard to find: with two members, it is the partition problem. So the order of
 preference is exact, the answer comes with a bound, and a target says when to stop.
 
-1. The bound is the level below which, as `bound.py` proves, there is no answer. The target is
-   `tolerance` above the bound, or above the best level found if that is higher, or if there is no
-   budget and the group is small.
+1. A member's *level* is how full it is (`weights.py`). The bound is a proven minimum (`bound.py`):
+   in every assignment, the fullest member is at this level or above. The target is `tolerance`
+   above the bound. If no result reaches it, or the group is small and has no budget, the target is
+   `tolerance` above the best level found.
 2. Hand out the partitions without an owner. If no member is above the target, this is the answer.
 3. Else take as few partitions from their owners as bring all members to the target, at most
    `budget`; or, if the target is not reached, come closest to it. All results up to the target are
@@ -110,7 +111,7 @@ def _is_number(text: str) -> bool:
 @dataclass(slots=True)
 class Found:
     """An answer: partition -> member (`where`), and its `greatest` level, in the units of `Loads`.
-    No answer within the budget is below `bound`; `exact`: none is below `greatest`.
+    No answer within the budget is below `bound`; with `exact`, none is below `greatest`.
     """
 
     where: list[int]

@@ -46,7 +46,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _main(given: Sequence[str]) -> int:
-    if [*given] == ["--version"]:  # of scripts: it needs no parser
+    if [*given] == ["--version"]:  # scripts ask for it, and it needs no parser
         print(f"kafka-rebalance {kafka_rebalance.__version__}")
         return DONE
     try:

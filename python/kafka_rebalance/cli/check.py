@@ -59,7 +59,7 @@ _KEYS: dict[str, tuple[Any, str]] = {
     ),
     **{f"max-{one}": (int, "a whole number from 0 on") for one in LIMITS},
 }
-"""The keys of the TOML table, named as the options -> the types of their values, and as text."""
+"""Key of the TOML table, named as the option -> the type of its value, and its name in errors."""
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from kafka_rebalance.bulk.parts import Done
 
 MOST_BYTES = 100_000_000
-"""If INPUT has at least so many bytes, Spark answers."""
+"""If INPUT has at least this many bytes, Spark answers."""
 
 
 def files_here(args: argparse.Namespace) -> list[Split] | None:
@@ -67,7 +67,7 @@ class Here:
         return replace(done, counts=_COUNTS[args.word](self._answers)), {}
 
     def causes(self) -> dict[str, int]:
-        return {}  # only records have them
+        return {}  # only records have causes of errors
 
     def endless(self, most: int) -> list[tuple[str | None, str]]:
         """Returns (cluster, id) of groups whose assignor never ends: the first `most` by id."""
@@ -131,7 +131,7 @@ class Here:
         return rows, {change: {"change": change, **one.row(1)} for change, one in whole.items()}
 
     def bins(self, figure: str) -> list[Bin]:
-        """Returns a histogram over all groups; its bins are those of `fleet_histogram`."""
+        """Returns a histogram over all groups, with the bins of `fleet_histogram`."""
         found: Counter[int] = Counter()
         for (_, change), one in self._changes.items():
             if change == "":

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The jobs of `fleet` that run on Spark."""
+"""`fleet` on Spark: runs the jobs, and reads figures from their answers.
+
+The functions below the class are for `fleet` without Spark, too.
+"""
 
 import argparse
 import os
@@ -22,7 +25,11 @@ if TYPE_CHECKING:
 
 
 class OnSpark:
-    """The fleet in any INPUT, answered by Spark; `plain` is that of `paths.local`."""
+    """The fleet in any INPUT, answered by Spark.
+
+    `plain`: whether a path without a scheme is local (`paths.local`). Call `plan` before `summary`,
+    `bins` and `most_frequent_error`.
+    """
 
     def __init__(self, args: argparse.Namespace, spark: "SparkSession", *, plain: bool) -> None:
         self.args = args

@@ -287,7 +287,7 @@ def described(
 
 
 def _weighed(args: argparse.Namespace, one: Description) -> Description:
-    """Returns the description; the command to ask about loads gets the weights' options, too."""
+    """Returns the description; the command in its advice gets the options of weights, too."""
     given = [(f"--{name}", vars(args).get(name)) for name in ("weights", "capacity")]
     options = [shell_option(option, value) for option, value in given if value is not None]
     return replace(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A flow of minimum cost, by cancelling negative cycles in Kafka's order.
+"""Finds a flow of minimum cost, by cancelling negative cycles in Kafka's order.
 
 Several flows can have the minimum cost, so the order of nodes and edges decides the answer.
 

@@ -87,7 +87,7 @@ def _by_subtopology(task: TopicPartition) -> tuple[bytes, int]:
 
 
 class _Quota:
-    """A quota (step 1): a member with `each` tasks or more gets no more of its earlier tasks."""
+    """A quota (step 1): a member with `each` tasks or more gets none of the tasks that it had."""
 
     def __init__(self, tasks: int, members: int) -> None:
         self._tasks = tasks

@@ -104,7 +104,7 @@ class AssigningGroup(Generic[_Member, _Target]):
 
     @property
     def tables(self) -> tuple[TimelineHashMap[str, Any], ...]:
-        """The hash tables whose order depends on their history; a failed append reverts them."""
+        """The hash maps whose order depends on their history; a failed append reverts them."""
         return (self.members,)
 
     @property
@@ -164,10 +164,10 @@ class AssigningGroup(Generic[_Member, _Target]):
         raise NotImplementedError
 
     def forget_unlogged(self, append_id: int) -> None:
-        """Called after a failed append: undoes changes of fields that no record has."""
+        """Called after a failed append: undoes changes of fields that no record contains."""
 
     def keep_unlogged(self, before: Any) -> None:
-        """Called on a restored group: copies fields that no record has from `before`."""
+        """Called on a restored group: copies fields that no record contains from `before`."""
 
     def must_refresh(self, now_ms: int) -> bool:
         """Returns whether it is time to read the topics' metadata again."""

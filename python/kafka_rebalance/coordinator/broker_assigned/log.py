@@ -3,8 +3,8 @@
 
 While appends of a group are in flight, the state also has the group as it is in the log: requests
 that describe groups read that one. If an append fails, a copy of the durable group replaces the
-group, and the records that are still in flight change it. Its tables get the order that Kafka's
-tables have after they were reverted to their last snapshot.
+group, and the records that are still in flight change it. The order of its hash maps is then the
+order of Kafka's, which have returned to their last snapshot.
 
 Source   CoordinatorRuntime, SnapshottableCoordinator (Kafka 4.4.0).
 """

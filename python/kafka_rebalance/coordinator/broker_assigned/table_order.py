@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The orders in which Kafka's hash tables iterate over partitions, names and topic ids.
+"""The orders in which Kafka's hash maps and sets ("tables") list partitions, names and topic ids.
 
 The records of a member list its partitions in such an order.
 

@@ -46,7 +46,7 @@ _T = RecordType
 
 
 class ConsumerGroups(BrokerAssigned):
-    """Consumer groups."""
+    """The functions of consumer groups, by the names of `GroupKind`."""
 
     group_class = ConsumerGroup
     member_class = ConsumerGroupMember

@@ -5,7 +5,7 @@ A resolution finds the topics of all patterns of the group, as an append of its 
 request that asked for it. A request asks for it if
 
 1. it brings a pattern that no member has, or
-2. the number of resolved patterns is not that of the members' patterns, or
+2. there are not as many resolved patterns as patterns of members, or
 3. topics were created since the last resolution, or
 4. the refresh interval is over;
 

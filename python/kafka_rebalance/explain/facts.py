@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The facts of an explanation: each is a sentence about one step of an assignor; `step` names it.
+"""The facts of an explanation: each is one sentence about a step, which `step` names.
 
 `reasons.py` finds them; `tests/test_explanations_are_true.py` checks each by another run.
 """
@@ -94,7 +94,7 @@ class Alike(Fact):
 
 
 class NotAlike(Fact):
-    """The steps are unknown, and the most similar assignor, `kafkas`, has another answer.
+    """The steps are unknown, and `kafkas`, the most similar assignor, has another answer.
 
     `where` is the page that describes the assignor, in brackets, or "".
     """
@@ -172,7 +172,7 @@ class FairShares(Fact):
 
 
 class RackPass(Fact):
-    """The member of the rack pass, or None; `alone`: no topic is co-partitioned with this one."""
+    """The member that the rack pass chose, or None; `alone`: the topic is not co-partitioned."""
 
     member_id: str | None
     alone: bool
@@ -212,7 +212,7 @@ class RangeOf(Fact):
 
 
 class Dealt(Fact):
-    """The partition's place `at` (from 1 on) in the sorted list of all `of` partitions."""
+    """The partition's place `at` (from 1 on) in the sorted list of all partitions (`of`)."""
 
     members: int
     at: int

@@ -69,7 +69,7 @@ Sample = tuple[str, str, float]
 
 @dataclass(slots=True)
 class UnreadTime:
-    """How many partitions nobody reads `now`, and the `seconds` so far, summed over partitions."""
+    """The number of partitions that nobody reads `now`, and the `seconds` of all of them so far."""
 
     now: int = 0
     since_ms: int = 0
@@ -198,8 +198,8 @@ class GroupMetrics:
 
 
 def _lasts_ms(one: Pattern) -> int:
-    """Returns how long after its last rebalance a pattern is shown: if the next probing rebalance
-    shows `never warm` again, until then.
+    """Returns for how long after its last rebalance a pattern is shown. `never warm` is shown until
+    the next probing rebalance, which may show it again.
     """
     if one.kind != _NEVER_WARM:
         return WINDOW_MS

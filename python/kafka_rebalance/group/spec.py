@@ -83,7 +83,7 @@ class GroupSpec:
         """Reads a parsed contract line. Errors: GroupError with the path of the wrong field.
 
         The core reads it as a line: to write and read it again takes a third of the time of
-        `contract.py`, which reads what cannot be written, and what is wrong.
+        `contract.py`, which reads the rest: values that cannot be written, and wrong ones.
         """
         try:
             found = _core.read_line(contract.dumps(fields), max_partitions)
@@ -177,9 +177,9 @@ class GroupSpec:
         """Returns a copy whose members own this assignment, as the start of a `plan`.
 
         They own it in generation `generation_id`; if that is None, in the group's own generation,
-        or in 1 if that is None, too. A member without an entry owns nothing. In a streams group,
-        members have the tasks of the assignment, and no generation. Errors: GroupError for a member
-        that the group does not have; TypeError for anything but a mapping.
+        else in 1. A member without an entry owns nothing. In a streams group, members have the
+        tasks of the assignment, and no generation. Errors: GroupError for a member that the group
+        does not have; TypeError for anything but a mapping.
         """
         if not isinstance(assignment, Mapping):
             raise TypeError(

@@ -93,8 +93,7 @@ class PartitionsDeleted(_Event):
 
 
 class ClusterTopic(NamedTuple):
-    """A topic of the cluster; `racks`: the racks of each partition's replicas, empty if not known.
-    """
+    """A topic of the cluster; `racks`: the racks of each partition's replicas, empty if unknown."""
 
     name: str
     topic_id: Uuid

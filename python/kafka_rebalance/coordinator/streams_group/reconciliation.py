@@ -58,7 +58,7 @@ class TaskReconciliation(Frozen):
         return self._computed(member, epoch)
 
     def _has_one_of(self, tasks: MemberTasks) -> bool:
-        """Returns whether the member has one of the tasks, or did not report what it has."""
+        """Returns whether the member has one of the tasks, or did not report its tasks."""
         return self.owned is None or has_one_of(self.owned, tasks)
 
     def _computed(self, member: StreamsGroupMember, epoch: int) -> StreamsGroupMember:

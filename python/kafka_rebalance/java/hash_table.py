@@ -108,7 +108,7 @@ class HashTable(Generic[K]):
         return len(self._slots)
 
     def state(self) -> object:
-        """Returns all that decides the order of the keys after later changes: slots, chains, trees.
+        """Returns all that decides the iteration order after later changes: slots, chains, trees.
 
         Two trees with the same order of keys can have different shapes, and then the same new key
         can get different places in them. The result is for comparisons only.

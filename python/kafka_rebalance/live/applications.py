@@ -45,8 +45,8 @@ def subscribed_topics(group: Any) -> list[str]:
 def application_field(
     admin: Any, group: Any, topics: DescribedTopics, changelogs: Sequence[str]
 ) -> _Line:
-    """Returns the field. The ends are None if a broker does not report one of them; a leader that
-    cannot read an end uses its fallback assignor, too.
+    """Returns the field. The ends are None if a broker does not report one of them: then a leader,
+    too, uses its fallback assignor.
     """
     names = [one for one in subscribed_topics(group) if topics.partitions(one)]
     counts = {one: topics.partitions(one) for one in (*names, *changelogs)}

@@ -41,7 +41,7 @@ from .note import Note
 
 MOST_PLAYS = 200
 MOST_WORK = 1_000_000
-"""The limit on the partitions plus subscriptions of all groups played, which takes some seconds."""
+"""The limit on the partitions and subscriptions in all groups played: some seconds of work."""
 
 _MAY_NEVER_END = tuple(name for name in KAFKAS if BUILT_IN[name].remembers)
 _ALWAYS_END = tuple(name for name in KAFKAS if name not in _MAY_NEVER_END)
@@ -244,7 +244,7 @@ class _Player:
         return ended
 
     def play_alone(self, group: GroupSpec, change: Change | None = None) -> _Ended:
-        """Plays a change with one event, or the next rebalance (None), after those asked.
+        """Plays a change with one event, or (None) the next rebalance, after the asked changes.
 
         The returned group is of use only if its rebalance hangs.
         """

@@ -36,7 +36,7 @@ TOGETHER = "The members run several clients: stop all of them together."
 
 
 class Switched(NamedTuple):
-    """A switch from `old` to `new`. Clients that cannot make it the usual way have a recipe."""
+    """A switch from `old` to `new`. Each client that cannot make it the usual way has a recipe."""
 
     old: str
     new: str

@@ -73,7 +73,7 @@ def explain(
 
 
 def outcome(group: GroupSpec, steps: Sequence[Step], partition: TopicPartition | str) -> str:
-    """Returns a sentence: who owns the partition at the end of the plan, and who did before."""
+    """Returns a sentence: the partition's owner at the end of the plan, and its owner before."""
     from kafka_rebalance.explain.facts import holders
 
     tp = _partition(partition, group)

@@ -94,7 +94,7 @@ def best_within(classes: Classes, taken_at_most: int) -> list[int]:
 
 @dataclass(slots=True)
 class _Step:
-    """A path through the network: it takes `taken` partitions, and lowers the squares by 2 `gain`."""
+    """A path through the network; it takes `taken` partitions and lowers the squares by 2 gain."""
 
     gain: int
     taken: int

@@ -2,8 +2,8 @@
 """The change of the assignor by a rolling bounce: each member restarts with another list.
 
 1. A member leaves or comes back, as in `BounceMembers`; a static member returns before its session
-   ends. After its restart, it sends what its library sends under the first assignor of its new
-   list.
+   ends. After its restart, it sends the data that its library sends under the first assignor of its
+   new list.
 2. The members vote (`assignors/selection.py`). The new assignor is selected as soon as the last
    member that lists only the old one has left; a static member's return can also change the vote.
 3. The leader assigns with its class of the selected name. If the leader is unknown, the play takes

@@ -9,7 +9,7 @@ of them does this at its next heartbeat.
 Each other member sends one heartbeat per `interval` (ms), at an unknown time. If all these times
 are equally likely, the chance that no heartbeat has come after `away` ms is `(1 - away / interval)
 ** others`; the chance that at least one is missing is `1 - (away / interval) ** others`. A plan
-plays the more likely course.
+plays the likelier course: one rebalance for a restart, or two.
 
 Source   GroupMetadataManager: consumerGroupLeave, shareGroupLeave, streamsGroupLeave; the
          heartbeats' maybeUpdateTargetAssignment; classicGroupLeaveToClassicGroup,

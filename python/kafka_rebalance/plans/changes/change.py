@@ -59,7 +59,8 @@ class Change(ABC):
         return str(self)
 
     def renamed(self, ids: MadeUp) -> Self:
-        """Returns this change for another draw: the names of draw 0 replaced by those of `ids`.
+        """Returns this change for another draw (plan with other made-up names), with that draw's
+        names.
 
         A plan calls this before it plays the change. The default returns the change itself.
         """

@@ -25,7 +25,7 @@ class Edited(NamedTuple):
     `eager`        are the eager classic members of a group that the broker assigns.
     `forgets`      are eager members of a cooperative group: they revoke all, and claim none.
     `held`         are the partitions that members hold when the rebalance begins, if `group` lacks
-                   those of a member that came back; None otherwise.
+                   the partitions of a member that came back; None otherwise.
     """
 
     group: GroupSpec

@@ -7,7 +7,7 @@ To "consumer":
    assigns; after that, the broker assigns.
 2. The member is back with `group.protocol=consumer`. The first such heartbeat converts the group:
    the classic assignment becomes the present target, and the broker's assignor runs over all
-   members, in the order of the table into which it copies them.
+   members, in the order of the hash map into which it copies them.
 3. A static member does not leave. It gets its partitions back without a new target. Only the first
    one starts a rebalance, because it converts the group.
 4. Members that have not yet restarted follow each new target by the classic protocol: they join
@@ -170,7 +170,7 @@ def _joins_again(group: GroupSpec) -> bool:
 
 
 class _Restart(NamedTuple):
-    """One member's restart; `left` restart later. `stops`: eager classic members stop each time."""
+    """One member's restart; `left` restart later. `stops`: eager members stop at each rebalance."""
 
     member: Member
     left: frozenset[str]
@@ -204,7 +204,7 @@ class _Restart(NamedTuple):
     def _come_back(self, group: GroupSpec, ids: MadeUp) -> Edited:
         converts = self.protocol == CONSUMER and group.assignor not in SERVER_SIDE
         waiting = held_by(group, {self.member.member_id})
-        # The broker copies its table first; then the replaced member has the last place.
+        # The broker copies its hash map first; then the replaced member has the last place.
         members = _in_brokers_order(group, self)
         # The last static member's entry stays while it is away, so the group is not yet classic.
         back = restarted(self.member, ids, group.members, is_bare=True)
@@ -238,7 +238,8 @@ def _led_by_client(group: GroupSpec, assignor: str) -> GroupSpec:
     """Returns the group with this classic assignor.
 
     A librdkafka client sorts the topics of its subscription. Its leader adds the topics of one
-    member after another to its request for metadata, and the broker's answer has this order.
+    member after another to its request for metadata, and the broker's response lists them in this
+    order.
     """
     if library_of(assignor) != "librdkafka":
         return group.edited(assignor=assignor)

@@ -50,8 +50,8 @@ class Samples(LazyFields):
     last owner is not equal in the plan and all draws. `moves` lists the moves of each draw.
     `varied` is True if the draws also change names before the UUID, `has_newcomers` if they change
     any id, `places_guessed` if they change racks of new partitions' replicas, `topics_guessed` the
-    order of topics in new subscriptions, and `topic_ids_guessed` ids of new topics. `throws` has an
-    error for each further draw in which the leader's assignor throws.
+    order of topics in new subscriptions, and `topic_ids_guessed` ids of new topics. `throws` lists
+    the errors of further draws, in which the leader's assignor throws.
     """
 
     draws: int
@@ -173,7 +173,7 @@ def count_ends(plan: "RebalancePlan", draws: Iterable["Callable[[], RebalancePla
 
 
 def counted_in_core(plan: "RebalancePlan", core: "_core.Ends") -> Samples:
-    """Returns what `count_ends` returns, for draws that the core has played."""
+    """Returns the result of `count_ends`, for draws that the core has played."""
     names = defaultdict(lambda: NEW, enumerate(one.member_id for one in plan.group.members))
 
     @cache

@@ -36,7 +36,7 @@ KnownLoad = tuple[Numbers, Numbers, float | None]
 Ranges = dict[str, tuple[int, int]]
 
 Loads = tuple[tuple[float, float, float], ...]
-"""By member: partitions, records a second, records that wait; of shared partitions, its part."""
+"""By member: partitions, records a second, records that wait; a shared partition counts in part."""
 
 
 def figures_of(plan: RebalancePlan, *, stays: bool = False) -> dict[str, Any]:
@@ -102,7 +102,7 @@ def loads_of(assignment: Assignment, rates: Numbers, lags: Numbers) -> Loads:
 
 
 def spread(group: GroupSpec, path: str, given: Given | None) -> Numbers:
-    """Returns partition -> number; a partition's own number replaces an earlier one of its topic.
+    """Returns partition -> number; a partition's own number replaces the one from its topic.
 
     Errors   GroupError at `path` for an unknown name or a number below 0; TypeError.
     """

@@ -110,7 +110,7 @@ MOST_ROWS = 60
 
 
 class Look(Enum):
-    """What a bar shows."""
+    """The meaning of a bar."""
 
     HELD = "held"
     STUCK = "held, but stuck: the member or its broker is away"

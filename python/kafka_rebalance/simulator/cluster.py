@@ -2,7 +2,7 @@
 """Simulates the cluster as clients see it: topics, racks, brokers that leave.
 
 While a broker is away, no member reads the partitions that only this broker can lead. If the event
-names the broker's rack, the metadata have no rack for its replicas. A broker that has returned
+names the broker's rack, the metadata lack the rack of its replicas. A broker that has returned
 responds to metadata requests before it has loaded its topics: for `unseen_ms` of the scenario's
 event, its metadata do not contain them.
 

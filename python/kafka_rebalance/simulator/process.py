@@ -83,7 +83,7 @@ class Process:
         self.wake = Wake(self.name, self.incarnation)
         self.poll_now = PollNow(self.name, self.incarnation)
         self.plan = replace(self.plan, config=config)
-        # Each process has its own random generator, so that none affects the others' draws.
+        # Each process has its own random generator, so that no process affects another's choices.
         rng = random.Random(f"{self.seed} {self.name} {self.incarnation}")
         if isinstance(config, WorkerConfig):
             self.member = Worker(config, url=f"http://{self.name}/", rng=rng)

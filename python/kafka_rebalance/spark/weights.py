@@ -22,7 +22,7 @@ def with_weights(groups: object, weights: DataFrame | None) -> DataFrame:
     shuffle of the groups.
 
     Errors   SchemaError for groups that are not rows with `topics`, and for missing columns. The
-             job fails for two rows of one partition.
+             job fails if two rows name one partition.
     """
     if weights is None:
         return groups  # type: ignore[return-value]

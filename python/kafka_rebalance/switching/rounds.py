@@ -26,7 +26,7 @@ MOST_MEMBERS = 100
 """A cooperative group with more members is not played: its figures are only lower bounds."""
 
 MOST_IN_PYTHON = 20_000
-"""Members times partitions; larger groups are not played with a Python library's class."""
+"""The product of members and partitions above which a Python library's class is not played."""
 
 
 class Bounce(NamedTuple):

@@ -136,7 +136,7 @@ class ShareMemberValue(Frozen):
 
 
 class ShareCurrentValue(Frozen):
-    """A member's current assignment; `state` has the numbers of `CurrentValue`."""
+    """A member's current assignment; `state` is a number as in `CurrentValue`."""
 
     member_epoch: Int32
     previous_member_epoch: Int32
@@ -165,8 +165,8 @@ class ShareStateValue(Frozen):
 class StreamsEpochValue(Frozen):
     """The epoch of a streams group; `assignment_configs` are the settings of its last epoch.
 
-    `validated_topology_epoch` is -1 if no topology is valid. The description epochs are those of
-    the brokers' plug-in for topology descriptions.
+    `validated_topology_epoch` is -1 if no topology is valid. The description epochs belong to the
+    brokers' plug-in for topology descriptions.
     """
 
     epoch: Int32
@@ -180,7 +180,7 @@ class StreamsEpochValue(Frozen):
 
 
 class StreamsMemberValue(Frozen):
-    """A member of a streams group."""
+    """The identity, subscription and process of a streams group's member."""
 
     instance_id: str | None
     rack_id: str | None

@@ -51,7 +51,10 @@ class JoinedMember(NamedTuple):
 
 
 class JoinGroupResponse(Response):
-    """Only the leader receives `members`; `skip_assignment` exists from version 9 on (KIP-814)."""
+    """The response to a JoinGroup; only the leader gets `members`.
+
+    `skip_assignment` exists from version 9 on (KIP-814).
+    """
 
     error_code: ErrorCode = ErrorCode.NONE
     generation_id: int = NO_GENERATION
@@ -145,7 +148,7 @@ class LeaveGroup(Request):
 
 
 class DeleteGroupsResponse(Response):
-    """`groups` has pairs (group id, error code), in the request's order."""
+    """The response to DeleteGroups: pairs (group id, error code), in the request's order."""
 
     groups: tuple[tuple[str, ErrorCode], ...] = ()
 

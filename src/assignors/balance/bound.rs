@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Mirror of `assignors/balance/bound.py`: proves that no assignment has a lower greatest level.
+//! Mirror of `assignors/balance/bound.py`: proves lower bounds of the greatest level. A member's
+//! level is how full it is.
 
 use super::levels::cut;
 use super::weights::{Level, Loads, Part, Place};

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Mirror of `assignors/balance/network.py`: the best way to a level's loads, as a cheapest flow.
+//! Mirror of `assignors/balance/network.py`: the best way to a level's loads, as a cheapest flow. A
+//! level is a set of members and topics (`levels.rs`).
 
 use rustc_hash::FxHashMap;
 

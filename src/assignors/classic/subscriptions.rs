@@ -70,7 +70,7 @@ impl Runs {
 }
 
 /// The subscribers of each topic: `members[of_topic[t].0..of_topic[t].1]`. If only one run lists a
-/// topic, and lists it once, the topic's range in `members` is that of the run.
+/// topic, and lists it once, the topic's range in `members` is the run's range.
 pub struct Subscribers {
     of_topic: Vec<(u32, u32)>,
     members: Vec<MemberId>,

@@ -46,7 +46,8 @@ class _Place(NamedTuple):
     ideal: Uuid | None
     lags: dict[Uuid, int]
     counts: dict[Uuid, int]
-    """How many active tasks of its kind (stateful or stateless) each process is to have."""
+    """The number of active tasks of its kind (stateful or stateless) that each process is to have.
+    """
 
     @property
     def is_stateful(self) -> bool:

@@ -140,7 +140,7 @@ class Replay(NamedTuple):
 
     @property
     def problem(self) -> str | None:
-        """Returns why no plan can rely on this replay, and what to do; None if it is equal."""
+        """Returns why no plan can rely on this replay, and what to do; None if plans can."""
         if not self.differing:
             return None
         text = f"the last rebalance, played again, differs for {self.differing[0]}"

@@ -133,7 +133,7 @@ BUILT_IN = {
 
 
 class ServerSide(NamedTuple):
-    """A server-side assignor; `shares` is True if several members can have one partition."""
+    """A server-side assignor. `shares` is True if several members can have one partition."""
 
     assign: Callable[[GroupSpec], Assignment]
     shares: bool = False

@@ -34,7 +34,7 @@ READ = (
 
 @dataclass
 class PlanTotals:
-    """The totals of one change; `values` contains the figures of each group, in no order."""
+    """The totals of one change. `values` contains the figures of each group, in no order."""
 
     counts: Counter[str] = field(default_factory=Counter)
     errors: Counter[str] = field(default_factory=Counter)

@@ -61,7 +61,7 @@ _OPTIONS = """
 def run(args: argparse.Namespace) -> int:
     args.assignor = name_with_objective(args)
     only_weighted(args)
-    args.bootstrap_server = args.group = None  # weights are those of the lines, or of a file
+    args.bootstrap_server = args.group = None  # weights come from the lines, or from a file
     if args.assignor is not None and not is_known(args.assignor):
         raise GroupError("assignor", misspelt(args.assignor))
     groups = bad = 0

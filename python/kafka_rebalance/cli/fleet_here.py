@@ -46,7 +46,7 @@ def files_here(args: argparse.Namespace) -> list[Split] | None:
 
 
 class Here:
-    """The fleet in these files; `OnSpark` is the fleet in all other inputs."""
+    """The fleet in these files. `OnSpark` is the fleet in all other inputs."""
 
     plain = True
 

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 CONNECT = "connect"
 _NEWEST = 200_000
-"""How many of the newest offsets of `__consumer_offsets` are read; kafka-python takes seconds."""
+"""The number of newest offsets of `__consumer_offsets` to read; kafka-python takes seconds."""
 _RECENT_MS = 3_600_000
 _APART_S, _MOST_NAMED = 30, 5
 """The seconds between two descriptions of groups whose rebalances no record shows."""
@@ -89,7 +89,7 @@ def triaged(
 
 @dataclass(slots=True)
 class _Look:
-    """One reading of the groups that fit a pattern; `listed` are all groups of the cluster."""
+    """One reading of the groups that fit a pattern. `listed` are all groups of the cluster."""
 
     args: argparse.Namespace
     patterns: Sequence[str] | None

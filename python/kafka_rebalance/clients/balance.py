@@ -123,7 +123,7 @@ def _group(topics: Sequence[Topic], members: Sequence[Member]) -> Any:
 
 
 class Leading:
-    """Computes a consumer's answers while it is the leader; `rejoin` requests a rebalance."""
+    """Computes a consumer's answers while it is the leader. `rejoin` requests a rebalance."""
 
     def __init__(self, options: PlugInOptions, rejoin: Callable[[], None]) -> None:
         self.options, self._rejoin = options, rejoin

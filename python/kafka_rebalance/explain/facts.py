@@ -172,7 +172,7 @@ class FairShares(Fact):
 
 
 class RackPass(Fact):
-    """The member that the rack pass chose, or None; `alone`: the topic is not co-partitioned."""
+    """The member that the rack pass chose, or None. `alone`: the topic is not co-partitioned."""
 
     member_id: str | None
     alone: bool
@@ -193,7 +193,7 @@ class NoRackPass(Fact):
 
 
 class RangeOf(Fact):
-    """The member whose range holds the partition; `place` is its number in the order, from 1."""
+    """The member whose range holds the partition. `place` is its number in the order, from 1."""
 
     member_id: str
     place: int

@@ -14,7 +14,7 @@ Outcome = Literal["first", "newer", "equal", "older"]
 
 
 class Claim(Frozen):
-    """A claim to the partition; `outcome` compares its generation with `against`."""
+    """A claim to the partition. `outcome` compares its generation with `against`."""
 
     member_id: str
     generation: int
@@ -121,7 +121,7 @@ _GIVEN_UP = {
 
 
 class Unassigned(Fact):
-    """The partition is one of `unassigned` ones; `again` is True if a member also keeps it.
+    """The partition is one of `unassigned` ones. `again` is True if a member also keeps it.
 
     `short` members have fewer than `least` partitions, `one_more` members may have one more.
     """

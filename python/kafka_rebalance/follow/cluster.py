@@ -68,7 +68,7 @@ class Listener(Protocol):
 
 
 class FollowedCluster:
-    """Follows the groups that `is_wanted`; `by_records`: the log shows classic groups at present.
+    """Follows the groups that `is_wanted`. `by_records`: the log shows classic groups at present.
 
     If `names` is given, only these groups are followed. If `reads_log` is False, only descriptions
     are read.

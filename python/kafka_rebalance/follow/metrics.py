@@ -4,7 +4,7 @@
 Each group keeps its lines, and only the lines of groups that changed are made again: with 10,000
 groups, to make an object for each sample would take seconds per page.
 
-Source   OpenMetrics 1.0. Labels name groups, never members; a name is written as `shown` has it.
+Source   OpenMetrics 1.0. Labels name groups, never members; a name is written as `shown` writes it.
 """
 
 from collections import Counter
@@ -83,7 +83,7 @@ class UnreadTime:
 
 @dataclass(slots=True)
 class GroupMetrics:
-    """The metrics of one group; `changed` is set when its lines have to be written again."""
+    """The metrics of one group. `changed` is set when its lines have to be written again."""
 
     group_id: str
     values: dict[tuple[str, str], float] = field(default_factory=_AT_FIRST.copy)

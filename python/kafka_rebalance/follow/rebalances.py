@@ -41,7 +41,7 @@ _CAUSES = {
 
 
 class FollowedRebalance(NamedTuple):
-    """A rebalance that has ended; `judged` is None if no plan could be compared with it.
+    """A rebalance that has ended. `judged` is None if no plan could be compared with it.
 
     `before` and `after` are the group's states, None where they are unknown.
     """

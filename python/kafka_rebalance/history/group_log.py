@@ -141,8 +141,8 @@ class RecordedGeneration(Frozen):
         """Returns, for each thread of a classic Kafka Streams group, when it is to join again.
 
         Times are in ms of the leader's clock. 0 means at once: the thread's process waits for a
-        task that another thread must first revoke. Any other time is that of a probing rebalance.
-        Threads without a time are not listed.
+        task that another thread must first revoke. Any other time is the time of a probing
+        rebalance. Threads without a time are not listed.
         """
         if self.protocol != STREAM:
             return {}

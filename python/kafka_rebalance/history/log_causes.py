@@ -126,7 +126,7 @@ def with_events(
 
 
 def zone_ms(rows: Iterable[RecordedRebalance], log: CoordinatorLog) -> int:
-    """Returns the ms to add to the times of lines, so that they agree with those of records."""
+    """Returns the ms to add to the times of lines, so that they agree with the times of records."""
     written = defaultdict(list)
     for row in rows:
         written[row.group_id, row.generation_id].append(row.written_ms)

@@ -51,7 +51,7 @@ def _node(key: K, key_hash: int, tie: Any) -> _Node[K]:
 
 
 class HashTable(Generic[K]):
-    """The key order of a HashMap or HashSet; `slots` is a power of two."""
+    """The key order of a HashMap or HashSet. `slots` is a power of two."""
 
     def __init__(self, slots: int = DEFAULT_SLOTS) -> None:
         self._slots: list[_Slot[K]] = [_Slot([]) for _ in range(slots)]

@@ -83,7 +83,7 @@ def _hash_code(key: str | int) -> int:
 
 
 class SnapshotRegistry:
-    """Takes snapshots of several maps together; `changed` contains the maps that have changed since
+    """Takes snapshots of several maps together. `changed` contains the maps that have changed since
     the last snapshot.
     """
 

@@ -75,7 +75,7 @@ class _NotAssignedError(GroupError):
 
 
 class Listed(NamedTuple):
-    """A group as its coordinator lists it; `state` is "" from a broker before 2.6."""
+    """A group as its coordinator lists it. `state` is "" from a broker before 2.6."""
 
     coordinator: int
     group_type: str

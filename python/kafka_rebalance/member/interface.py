@@ -46,7 +46,7 @@ class Unsubscribe(_Event):
 
 
 class Poll(_Event):
-    """The application calls poll(); `positions` are pairs (partition, next offset to read)."""
+    """The application calls poll(). `positions` are pairs (partition, next offset to read)."""
 
     positions: tuple[tuple[TopicPartition, int], ...] = ()
 
@@ -62,7 +62,7 @@ class MetadataUpdated(_Event):
 
 
 class ConfigurationUpdated(_Event):
-    """A worker has read the configuration topic up to `offset`; `connectors` are (name, tasks)."""
+    """A worker has read the configuration topic up to `offset`. `connectors` are (name, tasks)."""
 
     offset: int
     connectors: tuple[tuple[str, int], ...]
@@ -148,7 +148,7 @@ class Start(MemberEffect):
 
 
 class Stop(MemberEffect):
-    """A Connect worker stops connectors and tasks; `is_revoked` if its leader revoked them."""
+    """A Connect worker stops connectors and tasks. `is_revoked` if its leader revoked them."""
 
     work: Work
     is_revoked: bool = False

@@ -96,7 +96,7 @@ class Generation:
 
 
 class SentRequest(NamedTuple):
-    """An unanswered request; `generation` is the classic member's generation when it sent it."""
+    """An unanswered request. `generation` is the classic member's generation when it sent it."""
 
     request: Request
     expires_ms: int
@@ -106,7 +106,7 @@ class SentRequest(NamedTuple):
 
 @dataclass(slots=True)
 class AnyMembership:
-    """The state that members of both protocols have; `effects` are those of the present event."""
+    """The state that members of both protocols have. `effects` are those of the present event."""
 
     config: GroupConfig
     rng: random.Random

@@ -50,7 +50,7 @@ _MOST_NAMED = 5
 
 
 class WayOut(Frozen):
-    """A change after which a hanging group's rebalance ends; `for_good`: all later ones, too."""
+    """A change after which a hanging group's rebalance ends. `for_good`: all later ones, too."""
 
     change: str
     for_good: bool

@@ -48,7 +48,7 @@ def other_order(plan: RebalancePlan) -> OtherOrder | None:
 
 
 class OtherPause(NamedTuple):
-    """The other course of restarts, not played by the plan; `is_sooner`: members return sooner.
+    """The other course of restarts, not played by the plan. `is_sooner`: members return sooner.
 
     `elsewhere` is the number of partitions that end at another member than in the plan. `chance` is
     the chance (0 to 1) of the plan's own course at each restart; None if the plan assumes the time.

@@ -34,7 +34,7 @@ def partition_from_text(text: str) -> TopicPartition:
 
 
 class Explanation(list[str]):
-    """The lines of an explanation; `summary` is its result in one sentence."""
+    """The lines of an explanation. `summary` is its result in one sentence."""
 
     summary = ""
 

@@ -61,7 +61,7 @@ class WithLag(Frozen):
 
 
 class _AssignedByBroker(WithLag):
-    """A group as its coordinator describes it; `lags` is None if the offsets were not read."""
+    """A group as its coordinator describes it. `lags` is None if the offsets were not read."""
 
     described: Any
     lags: Lags | None = None
@@ -153,7 +153,7 @@ class AssignedByBroker(_AssignedByBroker):
 
 
 class StreamsGroupWithLag(_AssignedByBroker):
-    """A streams group as its coordinator describes it; `lags` are the lags of its source topics."""
+    """A streams group as its coordinator describes it. `lags` are the lags of its source topics."""
 
     @property
     def balance(self) -> Balance:

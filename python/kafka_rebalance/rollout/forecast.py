@@ -53,7 +53,7 @@ _LEAST_STOP_MS = 50  # an eager rebalance for which all members are ready stops 
 
 
 class PlayedDeploy(Frozen):
-    """A deploy with some settings; `lines` are the lines to change, () for the settings as they
+    """A deploy with some settings. `lines` are the lines to change, () for the settings as they
     are.
 
     Each figure is a range over the seeds, with its median:

@@ -42,7 +42,7 @@ _XERIAL = b"\x82SNAPPY\0"
 
 
 class Refused(Exception):
-    """A request or batch that the broker refuses; `error` is the error code of the answer."""
+    """A request or batch that the broker refuses. `error` is the error code of the answer."""
 
     def __init__(self, error: KafkaError) -> None:
         super().__init__(error.name)
@@ -50,7 +50,7 @@ class Refused(Exception):
 
 
 class StoredRecord(NamedTuple):
-    """A record in a partition; `timestamp` is in ms since 1970."""
+    """A record in a partition. `timestamp` is in ms since 1970."""
 
     partition: int
     offset: int
@@ -198,7 +198,7 @@ def _size(data: bytes, at: int) -> int:
 def new_batch(records: Iterable[StoredRecord], **header: int) -> Batch:
     """Returns an uncompressed batch of the records, at least one; their offsets count from 0.
 
-    `header` replaces fields of `Batch`, whose defaults are those of a producer without an id.
+    `header` replaces fields of `Batch`, whose defaults fit a producer without an id.
     """
     parts: list[bytes] = []
     times = []

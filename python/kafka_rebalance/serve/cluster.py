@@ -61,7 +61,7 @@ _NAMED_BY_ID = 12
 
 
 class ServedTopic(NamedTuple):
-    """A topic of the cluster; `racks`: each partition's replicas' racks, if they have any."""
+    """A topic of the cluster. `racks`: each partition's replicas' racks, if they have any."""
 
     name: str
     partitions: int

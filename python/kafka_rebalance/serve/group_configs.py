@@ -64,7 +64,7 @@ SETTINGS = {
 
 
 class GroupConfigs:
-    """The groups' settings that differ from the defaults; `tell` passes them to the coordinator."""
+    """The groups' settings that differ from the defaults. `tell` passes them to the coordinator."""
 
     def __init__(self, default: CoordinatorConfig, tell: Callable[[GroupConfigured], None]) -> None:
         self._default, self._tell = default, tell

@@ -57,7 +57,7 @@ class Waiter(asyncio.Event):
 
 
 class Aborted(Frozen):
-    """A transaction that was aborted; `last_offset` is the offset of its marker."""
+    """A transaction that was aborted. `last_offset` is the offset of its marker."""
 
     producer_id: int
     first_offset: int

@@ -56,7 +56,7 @@ class _Job:
 
 
 class _Seat:
-    """One consumer of the client; `own` contains the topics to which it really subscribes."""
+    """One consumer of the client. `own` contains the topics to which it really subscribes."""
 
     def __init__(self, address: tuple[str, int]) -> None:
         self.cluster = Cluster(())
@@ -80,7 +80,7 @@ class _Seat:
 
 
 class Probe:
-    """The client's server; `refetches`: a leader requests metadata before it assigns."""
+    """The client's server. `refetches`: a leader requests metadata before it assigns."""
 
     def __init__(self, *, refetches: bool = False) -> None:
         self.connections = Connections(self._answer)

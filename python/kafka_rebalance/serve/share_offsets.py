@@ -24,7 +24,7 @@ _UNKNOWN = KafkaError.unknown_topic_or_partition
 
 
 class ShareOffsets(NamedTuple):
-    """Answers requests about the offsets of share groups; `groups` are the coordinator's groups."""
+    """Answers requests about the offsets of share groups. `groups` are the coordinator's groups."""
 
     cluster: Cluster
     shares: Shares

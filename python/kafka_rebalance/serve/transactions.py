@@ -33,7 +33,7 @@ Place = tuple[str, int] | str
 
 @dataclass
 class Producer:
-    """A producer with a transactional id; `state` is Kafka's name for its transaction's state."""
+    """A producer with a transactional id. `state` is Kafka's name for its transaction's state."""
 
     producer_id: int
     epoch: int = -1

@@ -51,7 +51,7 @@ def application_run(plan: ApplicationPlan) -> Run:
 
 
 class _Played:
-    """Plays the calls of a course; `now_ms` is the time at which threads have the last answer.
+    """Plays the calls of a course. `now_ms` is the time at which threads have the last answer.
 
     `last_ms` is the time at which the last task has been restored.
     """

@@ -161,7 +161,7 @@ def _with_assignor(config: ConsumerConfig, name: str) -> ConsumerConfig:
 
 @dataclass(slots=True)
 class _Maker:
-    """Builds a scenario; `now_ms` is the next change's time, `names` maps member ids to names."""
+    """Builds a scenario. `now_ms` is the next change's time, `names` maps member ids to names."""
 
     group: GroupSpec
     config: ConsumerConfig

@@ -82,7 +82,7 @@ class HeartbeatLines:
 
 
 class MemberEntry(Frozen):
-    """An event of a process and its effects; `incarnation` counts the process's starts."""
+    """An event of a process and its effects. `incarnation` counts the process's starts."""
 
     at_ms: int
     process: str

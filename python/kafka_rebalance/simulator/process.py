@@ -30,7 +30,7 @@ Sends = list[tuple[int, m.Send]]  # requests, each with the time at which it lea
 
 @dataclass(slots=True)
 class Process:
-    """A process of the scenario; `started` holds (time in ms, connector) of the newest starts."""
+    """A process of the scenario. `started` holds (time in ms, connector) of the newest starts."""
 
     plan: MemberPlan
     seed: str

@@ -38,7 +38,7 @@ MEDIAN_OF = 5
 
 
 class Spread(Frozen):
-    """A figure's range (None if no run has the figure); `never` counts runs without it."""
+    """A figure's range (None if no run has the figure). `never` counts runs without it."""
 
     least: int | None
     median: int | None

@@ -46,7 +46,7 @@ from .rounds import is_large
 
 
 class Comparison(Frozen):
-    """All candidates and the recommendation; `recommended` is None if no candidate is possible.
+    """All candidates and the recommendation. `recommended` is None if no candidate is possible.
 
     `alone` is the group's own assignor as if all members listed only this one. It is None if the
     group is not eager (`rounds.lists_eager`), or would never settle with this list.

@@ -5,9 +5,9 @@
 
 Each change between the two states (`changes_between.py`) has an epoch of its own, and in most cases
 a target of its own (`plans/broker_rounds.py`). Two states show neither the order of the changes,
-nor which of them had happened when a target was computed: at most one target is computed in an
-assignment interval, and after a member leaves, none until the next heartbeat of another member.
-These courses are tried:
+nor which of them had happened when a target was computed. (At most one target is computed in an
+assignment interval; after a member leaves, none until the next heartbeat of another member.) These
+courses are tried:
 
 1. The changes in each order, one or several at once: each such part is followed by a target. In the
    first course, each change is a part, in the order of `changes_between.py`; for a single change,
@@ -76,7 +76,7 @@ def _every_end(
 
 
 class _Courses(Frozen):
-    """Plays the courses of the `edits`; `seen` holds each (changes left, state) that was played."""
+    """Plays the courses of the `edits`. `seen` holds each (changes left, state) that was played."""
 
     start: GroupSpec
     edits: Sequence[Edit]

@@ -13,7 +13,7 @@ from kafka_rebalance.group.spec import GroupSpec
 
 
 class Owner(NamedTuple):
-    """A member that has a partition or a task; `is_standby` if it has a standby of the task."""
+    """A member that has a partition or a task. `is_standby` if it has a standby of the task."""
 
     member_id: str
     is_standby: bool = False

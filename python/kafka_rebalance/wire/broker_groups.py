@@ -36,7 +36,7 @@ class TopicPartitions(NamedTuple):
 
 
 class _HeartbeatResponse(Response):
-    """The member's epoch, and its partitions from now on; `assignment` None means no change."""
+    """The member's epoch, and its partitions from now on. `assignment` None means no change."""
 
     throttle_time_ms: Int32 = 0
     error_code: ErrorField = ErrorCode.NONE
@@ -56,7 +56,7 @@ class ShareGroupHeartbeatResponse(_HeartbeatResponse):
 
 
 class ConsumerGroupHeartbeat(Request):
-    """A member of a consumer group joins, stays or leaves; `topic_partitions`: its partitions."""
+    """A member of a consumer group joins, stays or leaves. `topic_partitions`: its partitions."""
 
     response = ConsumerGroupHeartbeatResponse
 
@@ -112,7 +112,10 @@ def topics_of(topics: tuple[DescribedPartitions, ...]) -> tuple[str, ...]:
 
 
 class DescribedConsumerMember(Message):
-    """A member; `member_type` is 0 (classic protocol), 1 (consumer protocol) or -1 (not shown)."""
+    """A described member.
+
+    `member_type`: 0 (classic protocol), 1 (consumer protocol), -1 (not shown).
+    """
 
     member_id: str
     instance_id: str | None

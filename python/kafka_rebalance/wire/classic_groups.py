@@ -176,7 +176,7 @@ class DescribedMember(NamedTuple):
 
 
 class DescribedGroup(NamedTuple):
-    """A group in DescribeGroups; `state` is Dead if it is absent, None if the request failed."""
+    """A group in DescribeGroups. `state` is Dead if it is absent, None if the request failed."""
 
     group_id: str
     error_code: ErrorCode = ErrorCode.NONE
@@ -221,7 +221,7 @@ class ListGroupsResponse(Response):
 
 
 class ListGroups(Request):
-    """An administrator lists groups; `states` and `types` select some, in upper or lower case."""
+    """An administrator lists groups. `states` and `types` select some, in upper or lower case."""
 
     response = ListGroupsResponse
 

@@ -2,7 +2,7 @@
 """Makes a member from the subscription that it sent, as the leader's assignor reads it.
 
 Sticky reads owned partitions and generation only from the user data; cooperative-sticky reads the
-subscription's fields first. The `Member` has the partitions and generations that the assignor
+subscription's fields first. The `Member` holds the partitions and generations that the assignor
 needs; `assignors/classic/claims.py` then reads the claims from it.
 
 Source   ConsumerProtocol.deserializeSubscription; memberData of StickyAssignor and

@@ -64,7 +64,7 @@ class StreamsSubtopology(NamedTuple):
 
 
 class StreamsTopology(NamedTuple):
-    """A topology; `epoch` is the application's version of it."""
+    """The topology that a member sends. `epoch` is the application's version of it."""
 
     epoch: Int32 = 0
     subtopologies: tuple[StreamsSubtopology, ...] = ()
@@ -240,7 +240,7 @@ class DescribedSubtopology(Message):
 
 
 class DescribedTopology(Message):
-    """A topology; `subtopologies` is None until the broker has validated it."""
+    """The topology in a description. `subtopologies` is None until the broker has validated it."""
 
     epoch: Int32
     subtopologies: tuple[DescribedSubtopology, ...] | None

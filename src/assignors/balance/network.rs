@@ -333,7 +333,7 @@ fn handed(flow: &Flow, hub: &HubMembers, into: &[(u32, usize)], out: &[usize]) -
     HandedOut { wanted, lots }
 }
 
-/// The least number of partitions that their owners lose if all levels are reached.
+/// The smallest number of partitions that their owners lose if all levels are reached.
 pub fn fewest_taken(group: &GroupSpec, classes: &Classes, best: &[ClassLevel]) -> i64 {
     let lots = Lots::of(group, classes, false, false);
     let moves = best

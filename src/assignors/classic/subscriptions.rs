@@ -160,7 +160,7 @@ fn members_of_runs(runs: &Runs, order: &[MemberId]) -> (Vec<(u32, u32)>, Vec<Mem
     (spans, members)
 }
 
-/// Tells whether a member subscribes to a topic, from a table of bits. If the table would be too
+/// Reports whether a member subscribes to a topic, from a table of bits. If the table would be too
 /// large (many members with unequal lists of many topics), a binary search replaces it.
 pub struct Subscriptions {
     runs: Runs,

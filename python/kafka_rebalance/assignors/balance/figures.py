@@ -117,7 +117,7 @@ def _pairs(count: int) -> int:
 
 
 def _least_pairs(group: GroupSpec, classes: Classes) -> int:
-    """Returns the fewest `topic_pairs`: those if each topic were spread evenly by itself."""
+    """Returns the fewest possible `topic_pairs`: as if each topic were spread evenly by itself."""
     least = 0
     for topic, count in group.partition_counts().items():
         if topic in classes.class_of_topic:

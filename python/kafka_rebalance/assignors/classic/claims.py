@@ -69,7 +69,7 @@ class Claims:
 
 
 def settle(group: GroupSpec, sent: dict[str, Sent]) -> Claims:
-    """Returns the claims that count; `sent` has those of each member."""
+    """Returns the claims that count; `sent` holds the claims of each member."""
     members = members_in_order(group)
     subscribed = {topic for member in members for topic in member.topics}
     counts = {t: n for t, n in group.partition_counts().items() if t in subscribed}

@@ -2,7 +2,7 @@
 """librdkafka's version of Kafka's general sticky algorithm, which it runs for all groups.
 
 1. The candidates of a partition are the members that can have it. Partitions are sorted by number
-   of candidates, topic and number. If every member can have every partition, the order is another:
+   of candidates, topic and number. If every member can have every partition, another order applies:
    again and again, the member with the most remaining owned partitions adds one of them, if
    possible one with a previous owner, until no member has any left; then the unowned partitions
    follow.

@@ -6,10 +6,10 @@
 2. The others go to the first process that had them as standby and is below this bound.
 3. Each task that is left, in order, goes to its best process: the previous owner; else the least
    loaded process that had it as standby; else the least loaded one. If the best process is full
-   while another has more room, the task goes to the least loaded process that had it as standby; if
-   there is none, or that one is full too in this sense, to the least loaded of all. The least
-   loaded process is the first without tasks. If all have tasks, it is the one with the most room,
-   first among those that hold a task which this task has met at no process so far.
+   while another has more room, the task goes to the least loaded process that had it as standby. If
+   there is none, or that one is full too in this sense, it goes to the least loaded of all. The
+   least loaded process is the first without tasks. If all have tasks, it is the one with the most
+   room, first among those that hold a task which this task has met at no process so far.
 4. Active tasks are swapped by racks, if that is enabled: stateful ones, then stateless ones.
 5. Stateful tasks get each standby replica as in 3, from the processes without the task.
 6. Standby tasks are swapped by racks.

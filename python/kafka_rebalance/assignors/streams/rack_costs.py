@@ -54,7 +54,7 @@ def is_known(
 
 
 class RackCosts:
-    """Makes the swaps for one assignor; `partitions_of`: task -> partitions that have costs."""
+    """Makes the swaps for one assignor. `partitions_of`: task -> partitions that have costs."""
 
     def __init__(
         self,

@@ -84,7 +84,7 @@ _Target = TypeVar("_Target")
 
 @dataclass(slots=True)
 class AssigningGroup(Generic[_Member, _Target]):
-    """A group whose broker assigns; `group_type` is Kafka's name of the group's kind."""
+    """A group whose broker assigns. `group_type` is Kafka's name of the group's kind."""
 
     group_type: ClassVar[str]
     has_offsets: ClassVar[bool] = True

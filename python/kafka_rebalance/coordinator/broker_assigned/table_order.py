@@ -20,7 +20,7 @@ _Value = TypeVar("_Value")
 
 
 def in_table(numbers: Collection[int], slots: int) -> list[int]:
-    """Returns numbers in the order of a Java hash table that was made with `slots` slots."""
+    """Returns numbers in the order of a Java hash map or set that was made with `slots` slots."""
     full = slots
     while len(numbers) > _LOAD * full:
         full *= 2

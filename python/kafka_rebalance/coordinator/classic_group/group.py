@@ -217,7 +217,7 @@ class Group:
         return member
 
     def update(self, member: ClassicGroupMember, newest: JoinGroup | ClassicGroupMember) -> None:
-        """Sets the member's protocols and timeouts to those of `newest`."""
+        """Sets the member's protocols and timeouts as in `newest`."""
         before, member.protocols = member.names(), newest.protocols
         after = member.names()
         if after != before:

@@ -172,7 +172,7 @@ def _take_over(
 
 
 class ReplaceStatic(Continuation):
-    """Gives a static member its new id without a rebalance; `before` is the member as it was."""
+    """Gives a static member its new id without a rebalance. `before` is the member as it was."""
 
     group: Group
     before: ClassicGroupMember

@@ -39,7 +39,7 @@ NO_PARTITIONS: PartitionEpochs = {}
 
 
 class ConsumerGroupMember(AssignedMember):
-    """A member of a consumer group; `classic` is None if it uses the consumer protocol."""
+    """A member of a consumer group. `classic` is None if it uses the consumer protocol."""
 
     subscribed_topic_names: Names = field(default_factory=dict)
     subscribed_topic_regex: str | None = ""

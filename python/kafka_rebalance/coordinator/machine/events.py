@@ -16,7 +16,7 @@ from .deadlines import DeadlineKey
 
 
 class LogRecord(NamedTuple):
-    """A record of the log; `value` None is a tombstone."""
+    """A record of the log. `value` None is a tombstone."""
 
     key: bytes
     value: bytes | None
@@ -93,7 +93,7 @@ class PartitionsDeleted(_Event):
 
 
 class ClusterTopic(NamedTuple):
-    """A topic of the cluster; `racks`: the racks of each partition's replicas, empty if unknown."""
+    """A topic of the cluster. `racks`: the racks of each partition's replicas, empty if unknown."""
 
     name: str
     topic_id: Uuid
@@ -102,7 +102,7 @@ class ClusterTopic(NamedTuple):
 
 
 class TopicsChanged(_Event):
-    """The cluster has exactly these topics from now on; `version` is the metadata's offset."""
+    """The cluster has exactly these topics from now on. `version` is the metadata's offset."""
 
     topics: tuple[ClusterTopic, ...]
     version: int

@@ -50,7 +50,7 @@ def of_kind(group: AnyGroup | None, kind: type[_Kind]) -> _Kind | None:
 
 
 class Created(NamedTuple):
-    """A group whose first record is not durable yet; `before`: the offsets older than the group."""
+    """A group whose first record is not durable yet. `before`: the offsets older than the group."""
 
     group: Group
     before: frozenset[OffsetValue]
@@ -90,7 +90,7 @@ class Waiting(NamedTuple):
 
 @dataclass(slots=True)
 class Shard:
-    """A coordinator's state; `now_ms` and `effects` belong to the event that is being handled.
+    """A coordinator's state. `now_ms` and `effects` belong to the event that is being handled.
 
     Kafka's GroupCoordinatorShard, too, has the groups of one partition of `__consumer_offsets`.
 

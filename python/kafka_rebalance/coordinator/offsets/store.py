@@ -74,7 +74,7 @@ class Stored(NamedTuple):
 
 @dataclass(slots=True)
 class GroupOffsets:
-    """The offsets of one group; `pending` holds the producers whose transactions are open."""
+    """The offsets of one group. `pending` holds the producers whose transactions are open."""
 
     committed: dict[Partition, Stored] = field(default_factory=dict)
     pending: dict[int, dict[Partition, Stored]] = field(default_factory=dict)

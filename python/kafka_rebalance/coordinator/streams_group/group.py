@@ -70,7 +70,7 @@ NOTHING_ASSIGNED = MemberTasks()
 
 
 def has_one_of(owned: GroupTasks, tasks: MemberTasks) -> bool:
-    """Returns whether `owned` has one of the tasks, in the same role."""
+    """Returns whether `owned` contains one of the tasks, in the same role."""
     return not (
         owned.active.isdisjoint(tasks.active)
         and owned.standby.isdisjoint(tasks.standby)

@@ -8,8 +8,8 @@
    active task. A standby task or warm-up that becomes active is kept until the active task is
    granted; a step that revokes grants none.
 3. If tasks are revoked that the member has not given up already, it is UNREVOKED_TASKS in its old
-   epoch, and gets nothing new. Otherwise it enters the target's epoch with what is kept and added:
-   UNRELEASED_TASKS if a task of the target is not free, else STABLE.
+   epoch, and gets nothing new. Otherwise it enters the target's epoch with the kept and the added
+   tasks: UNRELEASED_TASKS if a task of the target is not free, else STABLE.
 
 Source   streams/CurrentAssignmentBuilder (Kafka 4.4.0); KIP-1071;
          docs/behaviour/streams-groups.md#4-reconciliation.
@@ -34,7 +34,7 @@ from .group import (
 
 
 class TaskReconciliation(Frozen):
-    """The inputs of a member's reconciliation; `owned` None: it did not report its tasks."""
+    """The inputs of a member's reconciliation. `owned` None: it did not report its tasks."""
 
     group: StreamsGroup
     target_epoch: int

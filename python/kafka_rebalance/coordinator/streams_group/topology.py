@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The topology of a streams group over the cluster's topics: its tasks, and what is missing.
+"""The topology of a streams group over the cluster's topics: its tasks, and the missing topics.
 
 1. Source topics must exist.
 2. Internal topics get their numbers of partitions: (a) repartition topics, (b) the topics of each

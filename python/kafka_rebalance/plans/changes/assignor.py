@@ -121,7 +121,7 @@ def restarts(group: GroupSpec, old: AssignorNames, new: AssignorNames) -> "list[
 
 
 class Restart(NamedTuple):
-    """The restart of one member in a bounce; `began` is the group before the whole bounce.
+    """The restart of one member in a bounce. `began` is the group before the whole bounce.
 
     `waiting` are the ids of this member and of those that restart later. If `was_eager`, they list
     an eager assignor beside `old`.

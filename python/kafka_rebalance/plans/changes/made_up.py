@@ -51,7 +51,7 @@ class Basis(Enum):
 
 
 class Newcomer(NamedTuple):
-    """A member with a made-up id; `name` is the part before the UUID (a bare id has none)."""
+    """A member with a made-up id. `name` is the part before the UUID (a bare id has none)."""
 
     member_id: str
     name: str

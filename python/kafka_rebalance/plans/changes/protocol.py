@@ -170,7 +170,7 @@ def _joins_again(group: GroupSpec) -> bool:
 
 
 class _Restart(NamedTuple):
-    """One member's restart; `left` restart later. `stops`: eager members stop at each rebalance."""
+    """One member's restart. `left` restart later. `stops`: eager members stop at each rebalance."""
 
     member: Member
     left: frozenset[str]
@@ -254,7 +254,7 @@ def _led_by_client(group: GroupSpec, assignor: str) -> GroupSpec:
 
 def _in_brokers_order(group: GroupSpec, restart: _Restart) -> tuple[Member, ...]:
     """Returns the group's members. If the restart converts a classic group, they are in the order
-    in which the broker copies them from the classic group's `HashMap` into its own table.
+    in which the broker copies them from the classic group's `HashMap` into its own hash map.
     """
     if restart.protocol == CLASSIC or group.assignor in SERVER_SIDE:
         return group.members

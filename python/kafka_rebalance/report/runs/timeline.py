@@ -118,7 +118,7 @@ class Look(Enum):
 
 
 class Bar(NamedTuple):
-    """An interval in one row; `member` is the holder's index, or -1 if there is none."""
+    """An interval in one row. `member` is the holder's index, or -1 if there is none."""
 
     row: int
     from_ms: int

@@ -264,8 +264,8 @@ class RunningBroker:
     def records(self, topic: str) -> list[StoredRecord]:
         """Returns the topic's records by partition and offset, whoever produced them.
 
-        They include those of open and aborted transactions. Errors: WireError for a batch whose
-        bytes are not records; MissingExtra if the library of its codec is missing.
+        They include the records of open and aborted transactions. Errors: WireError for a batch
+        whose bytes are not records; MissingExtra if the library of its codec is missing.
         """
         return self._call(lambda: self._server.records.records(topic))
 

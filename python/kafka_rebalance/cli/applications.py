@@ -203,7 +203,10 @@ def _measured(
 
 
 def _earlier(file: Path, group_id: str) -> Any:
-    """Returns the group's field `application`. Errors: GroupError if no readable line has it."""
+    """Returns the group's field `application`.
+
+    Errors: GroupError if no readable line contains it.
+    """
     from kafka_rebalance.applications.lines import FIELD
 
     for text in file.read_bytes().splitlines():

@@ -171,8 +171,8 @@ def _planned(
 ) -> tuple[RebalancePlan | Problem | None, list[str]]:
     """Returns the plan of a group, or its problem; None if no change affects it.
 
-    One of several groups is planned without the changes that do not affect it; the list holds
-    these, as lines `CHANGE: problem`.
+    One of several groups is planned without the changes that do not affect it; the list holds the
+    left-out changes, as lines `CHANGE: problem`.
     """
     work = partial(plans_by_leader, engine=args.engine)
     found = answer(group, args, work, alone=alone)

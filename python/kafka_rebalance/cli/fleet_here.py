@@ -148,7 +148,7 @@ class Here:
         return {"error": error, "groups": groups}
 
     def rows(self, names: Sequence[str]) -> Iterator[dict[str, Any]]:
-        """Yields rows with these columns of the answers, after `cluster` if they have it."""
+        """Yields rows with these columns of the answers, after `cluster` if they contain it."""
         keys = ["cluster"] * self._has_cluster
         for table in read_columns(self._answers, [*keys, *names]):
             yield from table.to_pylist()

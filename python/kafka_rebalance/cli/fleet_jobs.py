@@ -39,7 +39,7 @@ class OnSpark:
 
     @cached_property
     def _read(self) -> tuple["DataFrame", Callable[[], dict[str, int]]]:
-        """Returns the groups to assign, and a function that counts, after the job, the others."""
+        """Returns the groups to assign, and a function that counts the others after the job."""
         from kafka_rebalance.spark import jobs
 
         args = self.args
@@ -83,7 +83,7 @@ class OnSpark:
         return {row[0]: row[1] for row in found.groupBy("cause").sum("records").collect()}
 
     def rows(self, names: Sequence[str]) -> Iterator[dict[str, Any]]:
-        """Yields rows with these columns of the answers, after `cluster` if they have it."""
+        """Yields rows with these columns of the answers, after `cluster` if they contain it."""
         from kafka_rebalance.spark import schema
 
         answers = self._spark.read.parquet(self.args.output)

@@ -78,7 +78,7 @@ def show_all(args: argparse.Namespace, patterns: Sequence[str] | None, show: _Sh
 def triaged(
     args: argparse.Namespace, patterns: Sequence[str] | None, *, counts: bool = False
 ) -> tuple[list[triage.TriagedGroup], list[BadGroup]]:
-    """Returns the groups that fit a pattern (None: all), and the errors of the others.
+    """Returns the groups that fit a pattern (None: all), and the errors of other groups.
 
     With `counts`, the groups of a cluster have their number of rebalances.
     """

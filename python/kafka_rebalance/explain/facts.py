@@ -39,8 +39,8 @@ class Fact:
 class Unknown(Fact):
     """The assignor's steps are unknown, and no other assignor's steps are shown instead.
 
-    `page` is the page that describes the assignor, or "". `kafkas` is Kafka's assignor of the same
-    name, if that one can be explained; `agrees` is True if both choose the same member.
+    `page` is the page that describes the assignor, or "". `kafkas` is Kafka's assignor of this
+    name, if its answer can be explained; `agrees` is True if both choose one member.
     """
 
     assignor: str

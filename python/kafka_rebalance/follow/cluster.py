@@ -2,10 +2,10 @@
 """Follows all groups of a cluster in two threads, and passes what it sees to a listener.
 
 1. All groups are described every few seconds; an unchanged group needs nothing else.
-2. The records of `__consumer_offsets` are read, if this user may read them. Those that were there
-   at the start show the groups' states; each later one is a rebalance. For groups that the broker
-   assigns, and for all groups if the records cannot be read, a rebalance is a difference between
-   two descriptions.
+2. The records of `__consumer_offsets` are read, if this user may read them. The records that exist
+   at the start show the groups' states; each later record is a rebalance. For groups that the
+   broker assigns, and for all groups if the records cannot be read, a rebalance is a difference
+   between two descriptions.
 3. If a broker does not answer, the next broker is read, from the record after the last one read.
    Groups that no broker lists meanwhile are not forgotten.
 """

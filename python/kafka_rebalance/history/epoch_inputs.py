@@ -86,9 +86,9 @@ def rebalance_timeout_ms(value: AnyMember | None) -> int:
 def assignors_of(members: Iterable[AnyMember]) -> tuple[str, ...]:
     """Returns the assignors that may compute the targets.
 
-    It is the one that most members name. If several are named equally often, the heartbeat decides,
-    so all are returned. If none is named, both of Kafka's are returned: no record shows the
-    broker's default.
+    It is the assignor that most members name. If several are named equally often, the heartbeat
+    decides, so all are returned. If none is named, both of Kafka's are returned: no record shows
+    the broker's default.
     """
     members = tuple(members)
     if any(isinstance(one, ShareMemberValue) for one in members):

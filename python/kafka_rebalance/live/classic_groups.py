@@ -127,10 +127,10 @@ def subscribed_protocol(
        or new: a new Java member with Kafka's default list, range and cooperative-sticky, is eager.
        So the answer is then None.
     3. "eager" if a member rejoined, no member claims partitions, every client allows mixed lists,
-       and the members that rejoined had partitions to claim. They had some if a dynamic member is
-       new, so that a join caused the rebalance, and if there are more partitions than members, so
-       that nobody is idle. Otherwise cooperative members may have been idle until then, because the
-       owners left, or because a topic was created late.
+       and the members that rejoined had partitions to claim. They had partitions to claim if a
+       dynamic member is new, so that a join caused the rebalance, and if there are more partitions
+       than members, so that nobody is idle. Otherwise cooperative members may have been idle until
+       then, because the owners left, or because a topic was created late.
 
     Rule 3 is wrong in these rebalances, which have a new member too:
 

@@ -7,7 +7,7 @@
    topology of a streams group, and the settings of its last epoch.
 
 Order    members as in the hash map of a broker that loads these records now.
-Unknown  the offsets that members of a streams group reported: no record has them.
+Unknown  the offsets that members of a streams group reported: no record contains them.
 Errors   GroupError for records that a coordinator cannot load; the errors of `broker_groups.py`.
 """
 

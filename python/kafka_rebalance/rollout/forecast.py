@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Plays a deploy of a group's pods in the simulator, as it is and with other settings.
 
-All pods have equally many members. Those of a StatefulSet's pod stop and start again; the new pods
-of a Deployment have new members, with new instance ids if they are static. Each seed chooses at
-which moment between two heartbeats the deploy begins, when the probes run, which pods end first,
+All pods have equally many members. The members of a StatefulSet's pod stop and start again; the new
+pods of a Deployment have new members, with new instance ids if they are static. Each seed chooses
+at which moment between two heartbeats the deploy begins, when the probes run, which pods end first,
 and the simulation's own random values. The records that a killed member read since its last commit
 are read twice.
 

@@ -75,7 +75,7 @@ class Cluster:
         self.host, self.port = "", 0
         self.apis: Mapping[str, Api] = APIS
         self.auto_create = auto_create
-        """The partitions of a topic that a client creates by asking for it; 0: none is created."""
+        """The number of partitions of a topic that a request creates; 0: requests create none."""
         self.coordinator = NODE
         self._ports: dict[int, int] = {}
         self.version = 0

@@ -182,7 +182,7 @@ class Records:
     async def _fetch(self, asked: Asked) -> dict[str, Any]:
         """Answers when there are `min_bytes`, a partition has an error, or `max_wait` is over.
 
-        It waits for `request_s` at most: meanwhile, it is not noticed if the client leaves.
+        It waits for `request_s` at most, because a client that leaves meanwhile is not noticed.
         """
         logs = [
             self.log(self._cluster.named(topic), one.partition)

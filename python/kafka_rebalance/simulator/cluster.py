@@ -146,8 +146,8 @@ class SimulatedCluster:
     def leaderless(self, event: Happening) -> Iterable[str]:
         """Yields the partitions that no broker can lead while the event's broker is away.
 
-        These are the partitions of the event's topics (all topics if it names none). If the event
-        names a rack, these are only those with all replicas in that rack.
+        They belong to the event's topics (all topics if it names none). If the event names a rack,
+        these are only those with all replicas in that rack.
         """
         for name in event.topics or self.partitions:
             racks = self._plans[name].racks or ((),)

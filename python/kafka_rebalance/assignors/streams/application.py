@@ -20,7 +20,7 @@ LONG_MAX = 2**63 - 1
 
 
 class TopicsInfo(NamedTuple):
-    """The topics of a subtopology, as the leader's topology has them.
+    """The topics of a subtopology in the leader's topology.
 
     `source_topics` contain repartition topics. `source_changelog_topics` are source topics that are
     changelogs too (`topology.optimization`).

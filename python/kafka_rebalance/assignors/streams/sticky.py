@@ -5,8 +5,8 @@
    divided by the number of members, rounded up. A member whose tasks reach the quota exactly is
    full: the quota is computed again from the other members and from the tasks that remain.
 2. The previous owner of an active task is the last member that has it. The candidates for a task
-   are the members that have it as a standby task, then those that only reported an offset for it;
-   in both parts, members with a larger offset come first.
+   are the members that have it as a standby task, then the members that only reported an offset for
+   it; in both parts, the larger offset comes first.
 3. Each active task, by partition and subtopology, goes to its previous owner if the owner's tasks
    are fewer than the quota of active tasks.
 4. Each remaining task, in this order, goes to its best candidate, under the same condition.

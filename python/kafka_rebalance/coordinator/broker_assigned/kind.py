@@ -3,7 +3,7 @@
 
 A leave (epoch -1) makes the group's next epoch, but no targets: the next heartbeat of any member
 computes them. A static member that leaves with epoch -2 keeps what it has until its session ends.
-`members.py` has the errors of ids and epochs. A description shows the group as the log has it.
+`members.py` has the errors of ids and epochs. A description shows the group as it is in the log.
 
 A commit with a smaller epoch than the member's is accepted if the member has had each partition
 since that epoch. One without an epoch is accepted if the group is Empty, or in a transaction

@@ -10,7 +10,8 @@
    the first member; after a leader leaves, the first member of the broker's map leads.
 4. A member is eager unless all assignors of its list are cooperative. In an eager group
    (`lists_eager`), a member that has not restarted is eager. Eager members revoke all partitions.
-   They claim them only if the selected assignor is eager and also made the last assignment.
+   They claim these partitions only if the selected assignor is eager and also made the last
+   assignment.
 
 Mirror of `SwitchAssignor`: `src/plans/changes/assignor.rs`.
 

@@ -46,8 +46,7 @@ class _Place(NamedTuple):
     ideal: Uuid | None
     lags: dict[Uuid, int]
     counts: dict[Uuid, int]
-    """The number of active tasks of its kind (stateful or stateless) that each process is to have.
-    """
+    """The number of active tasks of its kind (stateful, stateless) that each process should have."""
 
     @property
     def is_stateful(self) -> bool:

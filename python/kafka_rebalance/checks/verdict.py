@@ -38,7 +38,7 @@ SWITCHED = "switched"
 
 
 class ProblemKind(NamedTuple):
-    """A kind of problem that fails a check or not. `see` is the page that explains it."""
+    """The severity and the meaning of a kind of problem. `see` is the page that explains it."""
 
     severity: Severity
     meaning: str

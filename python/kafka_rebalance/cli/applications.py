@@ -203,10 +203,7 @@ def _measured(
 
 
 def _earlier(file: Path, group_id: str) -> Any:
-    """Returns the group's field `application`.
-
-    Errors: GroupError if no readable line contains it.
-    """
+    """Returns the group's field `application`. Errors: GroupError if no readable line has it."""
     from kafka_rebalance.applications.lines import FIELD
 
     for text in file.read_bytes().splitlines():

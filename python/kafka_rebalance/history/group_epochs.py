@@ -71,8 +71,7 @@ from .records import OffsetsRecord
 
 SESSION_MS = 45_000
 """The default of `group.consumer.session.timeout.ms`, and of the equivalent settings of share and
-streams groups; no record contains a group's session timeout.
-"""
+streams groups; no record contains a group's session timeout."""
 
 Sessions = int | Mapping[str, int]
 """The session timeout of all groups, or group -> its timeout; other groups have the default."""

@@ -49,10 +49,7 @@ _DESCRIBE: dict[str, type[Any]] = {
 
 
 class RecordedGroups:
-    """The groups of one cluster.
-
-    `topics` are topics as in contract lines, with their `topic_id`.
-    """
+    """The groups of one cluster. `topics` are as in contract lines, with their `topic_id`."""
 
     def __init__(self, topics: Iterable[Mapping[str, Any]]) -> None:
         self._topics: dict[str, dict[str, Any]] = {}

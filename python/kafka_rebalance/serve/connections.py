@@ -35,8 +35,7 @@ class Limits(NamedTuple):
 
     request_bytes: int = 4 * 1024 * 1024
     large_bytes: int = 64 * 1024 * 1024
-    """The largest number of bytes in memory of incomplete frames above 64 KiB, in all connections.
-    """
+    """The largest number of bytes in incomplete frames above 64 KiB, over all connections."""
     connections: int = 500
     request_s: float = 30.0
     """The time for a first request, for a frame after its length, and for reading an answer."""

@@ -130,10 +130,7 @@ class _Work(Frozen):
         keep: Sequence[str],
         more: Sequence[str] = (),
     ) -> Done:
-        """Runs the module's five steps.
-
-        The core reads the contract's columns and the columns `more`.
-        """
+        """Runs the module's five steps. The core reads the contract's columns, and `more`."""
         start = time.perf_counter()
         if self.tasks is not None and self.tasks < 1:
             raise GroupError("tasks", f"{self.tasks} is less than 1")

@@ -111,9 +111,7 @@ def _with_text_cluster(frame: DataFrame) -> DataFrame:
 
 
 def assignable(groups: DataFrame) -> tuple[DataFrame, Callable[[], dict[str, int]]]:
-    """Returns the groups to assign, and a function that returns, after the job, the counts of the
-    other groups.
-    """
+    """Returns the groups to assign, and a function for after the job: the other groups' counts."""
     if "kind" not in groups.columns or "state" not in groups.columns:
         return groups, dict
     found = Observation()

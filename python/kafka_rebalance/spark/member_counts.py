@@ -20,8 +20,7 @@ SCALE_SCHEMA = (
     "error string"
 )
 """The columns of `scale_groups`: the fields of `kafka_rebalance.Scaled` and of its counts. All but
-`group_id` and `error` are null if there is an `error`.
-"""
+`group_id` and `error` are null if there is an `error`."""
 
 
 def scale_groups(groups: DataFrame, counts: Sequence[int] | None = None) -> DataFrame:

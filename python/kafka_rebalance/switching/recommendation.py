@@ -51,9 +51,7 @@ from kafka_rebalance.plans.group_kinds import CONSUMER, protocol_kind
 
 
 class Candidate(Frozen):
-    """The figures of one assignor; or the reason why it has none, and that error's kind for
-    columns.
-    """
+    """The figures of one assignor; or why it has none, and the kind of that error for columns."""
 
     assignor: str
     figures: Figures | None

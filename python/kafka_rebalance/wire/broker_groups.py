@@ -112,10 +112,7 @@ def topics_of(topics: tuple[DescribedPartitions, ...]) -> tuple[str, ...]:
 
 
 class DescribedConsumerMember(Message):
-    """A described member.
-
-    `member_type`: 0 (classic protocol), 1 (consumer protocol), -1 (not shown).
-    """
+    """A described member. `member_type`: 0 (classic), 1 (consumer protocol) or -1 (not shown)."""
 
     member_id: str
     instance_id: str | None

@@ -272,10 +272,7 @@ class RecordType(IntEnum):
 
 
 class RecordKey(NamedTuple):
-    """The key of a record.
-
-    `name` is the member id or the pattern; None in a group's own records.
-    """
+    """The key of a record. `name` is the member id or the pattern; None for a group's records."""
 
     type: RecordType
     group_id: str

@@ -51,10 +51,7 @@ class JoinedMember(NamedTuple):
 
 
 class JoinGroupResponse(Response):
-    """The response to a JoinGroup; only the leader gets `members`.
-
-    `skip_assignment` exists from version 9 on (KIP-814).
-    """
+    """The response to a JoinGroup. Only the leader gets `members`; KIP-814: `skip_assignment`."""
 
     error_code: ErrorCode = ErrorCode.NONE
     generation_id: int = NO_GENERATION

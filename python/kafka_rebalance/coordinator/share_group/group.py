@@ -127,9 +127,7 @@ class ShareGroup(AssigningGroup[ShareGroupMember, Target]):
         return counts
 
     def misses_initialized_partitions(self) -> bool:
-        """Returns whether the targets lack an initialised partition of a subscribed topic, or hold
-        others.
-        """
+        """Returns whether a subscribed topic's initialised partitions differ from its targets."""
         if self.share_state is None or self.is_empty:
             return False
         for topic, (name, partitions) in self.share_state.initialized.items():

@@ -69,10 +69,7 @@ def described(topology: wire.StreamsTopology, counts: Mapping[str, int]) -> wire
 
 
 def configure(topology: wire.StreamsTopology, cluster: ClusterTopics) -> ConfiguredTopology:
-    """Returns the topology over these topics.
-
-    Errors: RequestRefused if no topics can make it valid.
-    """
+    """Returns the topology over these topics. Errors: RequestRefused if no topics make it valid."""
     refuse_wrong_places(topology)  # Kafka reads the co-partition groups before anything else
     counts = {name: one.partitions for name, one in cluster.topics.items()}
     # 1.

@@ -31,8 +31,7 @@ MOST_POINTS = 100
 """Up to this K, the curve has all points; then the least K of each `greatest`, and the last one."""
 
 _NEAR = 105
-"""The knee is the first point whose fullest member has at most this percentage of the least load.
-"""
+"""The knee is the first point whose largest load is at most this percentage of the least one."""
 
 
 class Curve(Frozen):
@@ -93,9 +92,7 @@ class Curve(Frozen):
         return small_table(self.summary, COLUMNS, self.rows(), lambda row: row)
 
     def rows(self) -> list[tuple[str, ...]]:
-        """Returns rows for `COLUMNS`: the points at which the fullest load falls, and the last
-        point.
-        """
+        """Returns rows for `COLUMNS`: each point where the largest load falls; the last point."""
         ends = {one.greatest: one for one in reversed(self.points)}
         shown = sorted([*ends.values(), self.points[-1]], key=lambda one: one.taken_at_most)
         return [

@@ -14,7 +14,7 @@
 5. Without either, the application is stable.
 
 Assumed  now, all active tasks run, and all standby tasks are caught up, except warm-ups: their
-         positions are those that were last sent. No records are written meanwhile.
+         positions are as last sent. No records are written meanwhile.
 """
 
 from collections.abc import Callable, Iterable

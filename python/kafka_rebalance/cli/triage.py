@@ -287,7 +287,7 @@ def described(
 
 
 def _weighed(args: argparse.Namespace, one: Description) -> Description:
-    """Returns the description; the command in its advice gets the options of weights, too."""
+    """Returns the description; the command that it advises gets the options of the weights, too."""
     given = [(f"--{name}", vars(args).get(name)) for name in ("weights", "capacity")]
     options = [shell_option(option, value) for option, value in given if value is not None]
     return replace(

@@ -40,7 +40,7 @@ class ClientLibrary(Frozen):
     """A client library. `assignors/registry.py` lists the libraries that have each assignor.
 
     `mixes` means that one list may contain eager and cooperative assignors. If `joins_once` is
-    False, a member joins once for each listed assignor, so it cannot change from one to the other.
+    False, a member joins once for each listed assignor, so it cannot change from one to another.
     """
 
     name: str

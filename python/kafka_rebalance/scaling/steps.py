@@ -66,7 +66,7 @@ def ranges_of(led: Sequence[RebalancePlan], samples: int | None) -> Ranges:
 def _other_ids(planned: RebalancePlan, draws: int) -> Iterator[RebalancePlan]:
     for number in range(1, draws + 1) if planned.has_guesses else ():
         ids = Draw(number, draws, planned.newcomers)
-        with suppress(AssignorThrows):  # with the ids of this play alone
+        with suppress(AssignorThrows):  # it may throw with these ids only
             yield replay(planned.group, planned.changes, planned.engine, ids, planned.possible)
 
 
@@ -84,7 +84,7 @@ def _other_leaving(planned: RebalancePlan, count: int, draws: int) -> Iterator[R
             for i, one in enumerate(group.members)
         )
         other = group.edited(members=tuple(marked))
-        with suppress(AssignorThrows):  # on the group of this play alone
+        with suppress(AssignorThrows):  # it may throw in this play only
             yield replay(other, (leave,), planned.engine, PLANNED, planned.possible)
 
 

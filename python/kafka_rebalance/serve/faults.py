@@ -67,7 +67,7 @@ class Fault(NamedTuple):
 
 
 class Broken(NamedTuple):
-    """An answer of which a client gets only the first bytes; then the connection ends, or stays."""
+    """An answer of which a client gets only the first bytes; then the connection ends, or hangs."""
 
     fields: Mapping[str, Any] | Response
     sent: int

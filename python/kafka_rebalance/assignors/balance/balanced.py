@@ -11,7 +11,7 @@
 4. Turn numbers into partitions: a member keeps some of its own in each lot (`network.py`), first
    one of each topic, then a second one of each; a hub deals the others to its members.
 
-With a budget, the largest number of partitions to take from their owners, step 1 finds the best
+A budget limits how many partitions are taken from their owners. With one, step 1 finds the best
 loads within it (`budget.py`), and one flow for the whole group takes the place of the levels'
 flows. Moves are then the first criterion. If the budget suffices for the best loads, only this
 order differs.

@@ -9,7 +9,7 @@
    while another has more room, the task goes to the least loaded process that had it as standby. If
    there is none, or that one is full too in this sense, it goes to the least loaded of all. The
    least loaded process is the first without tasks. If all have tasks, it is the one with the most
-   room, first among those that hold a task which this task has met at no process so far.
+   room; processes with a task that this task has not met at any process so far come first.
 4. Active tasks are swapped by racks, if that is enabled: stateful ones, then stateless ones.
 5. Stateful tasks get each standby replica as in 3, from the processes without the task.
 6. Standby tasks are swapped by racks.

@@ -87,7 +87,9 @@ class ShownStream:
 
 
 class _ShownBytes:
-    """The binary stream below, for JSON lines: a line break ends a line, and is never in a name."""
+    """The binary stream of a `ShownStream`, for JSON lines: a line break ends a line, and is never
+    in a name.
+    """
 
     def __init__(self, own: Any, decoder: codecs.IncrementalDecoder) -> None:
         self._own, self._decoder = own, decoder

@@ -190,7 +190,9 @@ def uuid_text(one: Uuid) -> str:
 
 
 def utc_text(at_ms: int) -> str:
-    """Returns a time in epoch ms as text in UTC; a time after Python's last date as that date."""
+    """Returns a time in epoch ms as text in UTC; later times than Python's last date become that
+    date.
+    """
     seconds = min(max(0, at_ms) // 1000, _LAST_S)
     return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%d %H:%M:%S} UTC"
 

@@ -11,8 +11,8 @@ Each rebalance is answered in these steps:
    nothing from its owner; it hands out partitions without an owner, by their number. With weights,
    members without any partition first get an even share of the load, whatever the budget: else
    those that join late would wait for many rebalances. The leader requests that rebalance as soon
-   as it has weights, once for these members. A new leader, which finds partitions without an owner,
-   may be in another leader's second round: within a budget or by weights, it takes nothing.
+   as it has weights, once for these members. If a new leader finds partitions without an owner,
+   this may be the second round of another leader: with a budget or weights, it takes nothing.
 3. In a cooperative group, a partition is withheld if its new owner does not claim it and another
    member does, however old that claim is: the other member may still read it. A claim that a member
    repeats after two answers against it is ignored, or it would be withheld for ever.

@@ -144,7 +144,7 @@ class FollowedLog:
         none.
 
         Each record is yielded once, even if an error makes a second call necessary. If a partition
-        is missing, it ends after LOOK_AGAIN_S: call it again.
+        is missing, the method ends after LOOK_AGAIN_S, and has to be called again.
 
         Errors   as in `offsets_records`.
         """

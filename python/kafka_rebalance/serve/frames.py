@@ -105,7 +105,7 @@ _NONE = -1
 _SHARE_AND_STREAMS = dict.fromkeys(
     (name for name, api in APIS.items() if api.key >= APIS["share_group_heartbeat"].key), _NONE
 )
-# The newest versions of requests that an older broker answers, where they are not those of APIS.
+# The newest versions of requests that an older broker answers, where they differ from APIS.
 _OLDER = {
     "2.8": {
         "produce": 9,

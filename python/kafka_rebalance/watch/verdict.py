@@ -232,7 +232,7 @@ def _started(before: GroupSpec, after: GroupSpec) -> GroupSpec:
         claims = ((), None) if then is None else (then.owned_partitions, then.generation_id)
         members.append(member.owning(*claims))
     new_ids = {old: new for new, old in back.items()}
-    # When a member has left, subscriptions seldom show the protocol: the first state's counts.
+    # When a member has left, subscriptions seldom show the protocol: the first state shows it.
     protocol = before.rebalance_protocol if after.assignor == before.assignor else None
     started = after.edited(members=tuple(members))
     return replace(

@@ -149,7 +149,7 @@ def stopped_text(stopped: Sequence[measure.Stopped]) -> str:
 
 
 def unread(held: str) -> str:
-    """Returns the heading of the time in which no member reads a partition or runs a task."""
+    """Returns the heading for times in which no member reads a partition or runs a task."""
     return "task-s idle" if held == "task" else "partition-s without reader"
 
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Answers a fleet in local files of contract lines in this process: seconds sooner than Spark
-starts. Its files and reports are those that Spark would write.
+"""Answers a fleet in local files of contract lines in this process: seconds sooner than Spark could
+start. Its files and reports are those that Spark would write.
 """
 
 import argparse

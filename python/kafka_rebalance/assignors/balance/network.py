@@ -59,7 +59,7 @@ class Lot:
 
 @dataclass(slots=True)
 class Lots:
-    """The lots: one for each topic class, each topic if `by_topic`, and each set of racks.
+    """The lots: one for each topic class (with `by_topic`: each topic) and set of racks.
 
     Racks are numbers; `rack[m]` is member m's: -1 if it has none, or if racks do not count.
     """

@@ -9,7 +9,7 @@ preference is exact, the answer comes with a bound, and a target says when to st
    above the bound. If no result reaches it, or the group is small and has no budget, the target is
    `tolerance` above the best level found.
 2. Hand out the partitions without an owner. If no member is above the target, this is the answer.
-3. Else take as few partitions from their owners as bring all members to the target, at most
+3. Else take as few partitions from their owners as will bring all members to the target, at most
    `budget`; or, if the target is not reached, come closest to it. All results up to the target are
    equally good. The starts are the answer of 2, assignments for which owners above a level gave up
    their heaviest partitions, `balanced`, and all partitions handed out from scratch. Each is
@@ -17,7 +17,8 @@ preference is exact, the answer comes with a bound, and a target says when to st
    (`small.py`).
 4. If this lowers the greatest level by less than `min_gain`, the answer of 2 stands.
 5. A partition that alone is above the bound of divisible weights is a giant. The members that have
-   giants keep their partitions as found, and 1 to 4 run for the others, with a bound of their own.
+   giants keep their partitions as found, and steps 1 to 4 run for the others, with a bound of their
+   own.
 
 Order    members by instance id or member id, topics by name: the order of lists changes nothing.
 Cost     at most `MOST_WORK` comparisons, which are counted, then `exhausted` is true.

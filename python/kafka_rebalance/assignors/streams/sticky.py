@@ -19,9 +19,10 @@
 7. The replicas that are missing, by subtopology and partition from the last to the first, go to the
    least loaded process that does not have the task.
 
-Order    members have the order of a default `HashMap`, processes that of a `HashMap` with room for
-         all members. Entries of a `PriorityQueue` with equal keys have the order of its heap. An
-         answer is sorted, as in the record that Kafka writes.
+Order    members have the order of a default `HashMap`, processes the order of a `HashMap` with room
+         for all members. Entries of a `PriorityQueue` with equal keys have the order of its heap.
+         An
+answer is sorted, as in the record that Kafka writes.
 Quirk    a later candidate is better only if it has fewer tasks and its process has a smaller load.
          Racks, client tags and warm-up tasks have no influence. No warm-up task is assigned.
 Errors   GroupError if the group has no subtopologies, or a member no process id.
@@ -116,7 +117,9 @@ class _Process:
         self.load = len(self.tasks) / len(self.counts)
 
     def forget_order(self) -> None:
-        """Called when a task is given without `next_member`: its next call makes a new queue."""
+        """Called when a task is given without `next_member`, whose next call then makes a new
+        queue.
+        """
         self._by_count = None
 
     def next_member(self) -> str:

@@ -139,7 +139,7 @@ pub struct AsSent {
     /// rack. `GroupBuilder::sent` sets this field.
     pub empty_rack: bool,
     /// Only comparisons read this field. In a spec made from Python's `GroupSpec`, it is None,
-    /// because Python compares such a group.
+    /// because Python itself compares assignors for such a group.
     pub library: Option<Library>,
 }
 

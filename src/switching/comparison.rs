@@ -11,7 +11,7 @@ use crate::plans::clients::{Client, MayRun};
 use crate::plans::figures::Figures;
 use crate::plans::rebalance_plan::play;
 
-/// The figures of one assignor, or the error why it has none.
+/// The figures of one assignor, or the error because of which it has none.
 pub struct Candidate {
     pub assignor: Assignor,
     pub figures: Result<Figures, GroupError>,
@@ -192,7 +192,8 @@ fn named(clients: &[Client]) -> String {
     names.join(" and ")
 }
 
-/// A criterion; the smallest value is the best. `equal` is appended to the reason if it decides.
+/// A criterion; the smallest value is the best. `equal` is appended to the reason if this criterion
+/// decides.
 struct Measure {
     of: fn(&Figures) -> f64,
     /// A text that compares two values: the best candidate's, and the value of the candidate whose

@@ -190,9 +190,7 @@ def uuid_text(one: Uuid) -> str:
 
 
 def utc_text(at_ms: int) -> str:
-    """Returns a time in epoch ms as text in UTC; later times than Python's last date become that
-    date.
-    """
+    """Returns a time in epoch ms as text in UTC; Python's last date stands for all later times."""
     seconds = min(max(0, at_ms) // 1000, _LAST_S)
     return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%d %H:%M:%S} UTC"
 

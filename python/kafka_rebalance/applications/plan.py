@@ -106,7 +106,7 @@ class Course(NamedTuple):
 
     @property
     def restored(self) -> dict[TaskId, int]:
-        """Returns how many records each task must restore before it runs, the first time it must."""
+        """Returns how many records each task must restore the first time before it runs."""
         copies = [copy for call in self.calls for copy in call.restored]
         return {copy.task: copy.records for copy in reversed(copies)}
 

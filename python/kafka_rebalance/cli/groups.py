@@ -390,7 +390,7 @@ def _hint(error: GroupError, group: GroupSpec, args: argparse.Namespace) -> str:
 
 
 def _near(problem: str, known: Iterable[str]) -> str:
-    """Returns the suggestion for a problem that names, in quotes, what does not exist; else ""."""
+    """Returns the suggestion for a problem with an unknown name in quotes; else ""."""
     found = re.search(r'"(?:[^"\\]|\\.)*"', problem)
     return did_you_mean(json.loads(found[0]), known) if found else ""
 

@@ -65,7 +65,7 @@ def run(args: argparse.Namespace) -> int:
     if args.gate and (live is None or args.group is None):
         args.parser.error("--gate needs --bootstrap-server and --group")
     group = None
-    if not args.gate or args.file is not None:  # with --gate, FILE is the group before it
+    if not args.gate or args.file is not None:  # with --gate, FILE holds the earlier group
         args.bootstrap_server = None if args.gate else live
         group = one_group(args)
         if group is None:

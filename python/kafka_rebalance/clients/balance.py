@@ -48,7 +48,7 @@ FREEZE_S = 60.0
 MAX_AGE_S = 600.0
 READ_EVERY_S, FIRST_AFTER_S = 60.0, 10.0
 BEGINS_AFTER_S = 1.0
-"""Seconds from an answer until the leader reads weights: the rebalance should end before."""
+"""Seconds from an answer until the leader reads weights: the rebalance should end before that."""
 PAYS_IN_A_ROW = 3
 _MOST_WEIGHT = 2**53
 
@@ -105,7 +105,7 @@ class LastAnswer(Frozen):
         return bool(_group(topics, members) == _group(self.topics, self.members))
 
     def agrees(self, members: Sequence[Member]) -> bool:
-        """Returns whether each member claims only what this target gives it or it claimed before.
+        """Returns whether members claim only partitions of this target or of their earlier claims.
 
         A member that did not receive the answer still claims what it had before.
         """
@@ -348,7 +348,7 @@ def _with_history(member: Member) -> Member:
 
 
 def _without_claimed(target: LegalAnswer, members: Sequence[Member]) -> LegalAnswer:
-    """Returns the target without partitions that others claim, and their new owner does not."""
+    """Returns the target without the partitions that only others than their new owner claim."""
     claims = {member.member_id: set(member.owned_partitions) for member in members}
     claimed = set().union(*claims.values())
     return {

@@ -45,8 +45,9 @@ class RoundAnswer(Frozen):
 class ConnectCluster:
     """A Connect cluster. Call `step` once for each rebalance, in order of time.
 
-    With `own_order`, a worker keeps its work in its own order, as a real worker does; without, in
-    the order in which the leader read it. In rare cases this order decides which work is revoked.
+    With `own_order`, a worker keeps its work in its own order, as a real worker does; without it,
+    in the order in which the leader read it. In rare cases this order decides which work is
+    revoked.
     """
 
     def __init__(

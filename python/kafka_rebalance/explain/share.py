@@ -86,7 +86,7 @@ class Filled(Fact):
 
 class TooFew(Fact):
     """The partition gets fewer readers than `wanted`: the circle came back to the member `again`,
-    which had just got it; None: because no other member with too few was left.
+    which had just got it. `again` is None if no other member with too few was left.
     """
 
     readers: int

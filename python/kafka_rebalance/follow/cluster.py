@@ -55,7 +55,7 @@ class Listener(Protocol):
         """
 
     def undescribed(self, group_id: str, why: str) -> None:
-        """Called each time a group cannot be described, mostly as it is empty or rebalancing."""
+        """Called each time a group cannot be described; mostly, it is empty or rebalancing."""
 
     def listed(self, group_ids: Set[str]) -> None:
         """Called when all groups have been described; `group_ids` are all groups that exist."""
@@ -212,8 +212,8 @@ class FollowedCluster:
     def _has_settled(self, look: int, group: GroupSpec) -> bool:
         """Returns whether only another rebalance can change the group's next description.
 
-        If a partition has no owner, a cooperative group may be between two rounds; and a group that
-        the broker assigns may get a new topic, or a share group's new partition, only with a later
+        While a partition has no owner, a cooperative group may be between two rounds. A group that
+        the broker assigns may get a new topic or a share group's new partition only with a later
         epoch.
         """
         now_s = time.monotonic()

@@ -82,8 +82,9 @@ class GroupSpec:
     ) -> "GroupSpec":
         """Reads a parsed contract line. Errors: GroupError with the path of the wrong field.
 
-        The core reads it as a line: to write and read it again takes a third of the time of
-        `contract.py`, which reads the rest: values that cannot be written, and wrong ones.
+        The core reads it as a line, because `contract.py` takes three times longer than to write
+        the line and read it. `contract.py` reads the rest: values that cannot be written, and wrong
+        ones.
         """
         try:
             found = _core.read_line(contract.dumps(fields), max_partitions)
@@ -176,10 +177,10 @@ class GroupSpec:
     ) -> "GroupSpec":
         """Returns a copy whose members own this assignment, as the start of a `plan`.
 
-        They own it in generation `generation_id`; if that is None, in the group's own generation,
-        else in 1. A member without an entry owns nothing. In a streams group, members have the
-        tasks of the assignment, and no generation. Errors: GroupError for a member that the group
-        does not have; TypeError for anything but a mapping.
+        They own it in generation `generation_id`; if that is None, in the group's own generation
+        or, if that is unknown, in 1. A member without an entry owns nothing. In a streams group,
+        members have the tasks of the assignment, and no generation. Errors: GroupError for a member
+        that the group does not have; TypeError for anything but a mapping.
         """
         if not isinstance(assignment, Mapping):
             raise TypeError(

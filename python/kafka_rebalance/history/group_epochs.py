@@ -145,7 +145,7 @@ class GroupEpochs:
         self._way = _Reconciliation(0)
 
     def commit(self, committed: TopicPartition, times: CommitTimes) -> None:
-        """Stores a commit, apart from the others while the epoch's members are not compared yet."""
+        """Stores a commit, or keeps it until the epoch's members are compared."""
         for tp in (committed,) if self._topology is None else self._tasks_of(committed):
             if self._open is not None:
                 self._open.commits.append((tp, committed, times))
@@ -353,10 +353,9 @@ class GroupEpochs:
         yield self._with_clients(row), generation
 
     def _with_returns(self, row: RecordedRebalance, now_ms: int) -> RecordedRebalance:
-        """Names departures whose clients are back so soon: they left to be restarted.
+        """Changes the cause "gone" of clients that are back soon after the epoch: they had left.
 
-        If its session had expired, a client would be back earlier, or at any later time, not so
-        soon.
+        After an expired session, a client is back before the epoch, or at any time after it.
         """
         there = {} if self._last is None else self._last.members
         new = {self._clients[name] for name in self._members if name not in there}

@@ -151,7 +151,7 @@ class GroupHistory:
         return RecordedRebalance(key.group_id, *place, causes=(cause,))
 
     def converted(self, row: RecordedRebalance, first: RecordedGeneration) -> RecordedRebalance:
-        """Returns the row of a conversion with the members that `first`, its generation, lacks."""
+        """Adds to a conversion's row the members that its first generation (`first`) lacks."""
         diff = self._compare(self._classic, first, first.joined_ms)
         self._before, self._before_ms, self._classic = first, first.joined_ms, None
         self._kinds = {"converted"}

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Adds the causes that a broker's log lines show to those that the records show.
 
-Each line "assigned" or "empty" stands for one record: the one of its generation. All lines of the
-group since the previous such line belong to that record, even those about generations without a
+Each line "assigned" or "empty" stands for one record: the record of its generation. All lines of
+the group since the previous such line belong to that record, even those about generations without a
 record. Then:
 
 1. if a member is missing, its own line shows whether it left or its session expired. A line about a

@@ -159,5 +159,5 @@ def _endless_with(name: str, compared: "Comparison") -> Endless | None:
     where = compared.group, name, compared.changes
     try:
         return endless_plan(plan(*where, engine=compared.engine))
-    except GroupError:  # after the changes, the leader's assignor never ends or throws
+    except GroupError:  # after the changes, the leader's assignor throws or never ends
         return endless(*where, engine=compared.engine)

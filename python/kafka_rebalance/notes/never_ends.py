@@ -104,8 +104,8 @@ def endless(
     """Plays the rebalances in which the group's leader could hang, and returns those that do.
 
     If `assignor` is None, the group's own assignor is used. Members send the data for the assignor,
-    as in `plan`. Returns None if no played rebalance hangs and no later one can: Kafka's general
-    algorithm does not assign the group after the changes.
+    as in `plan`. Returns None if no played rebalance hangs and no later one can, because another
+    algorithm assigns the group after the changes.
 
     Errors   those of `plan`, except NeverEnds.
     """

@@ -186,7 +186,7 @@ def counted_in_core(plan: "RebalancePlan", core: "_core.Ends") -> Samples:
     def ends() -> dict[TopicPartition, Counter[str]]:
         owners = map(names.__getitem__, numbers(core.owners))
         counts = [*zip(owners, numbers(core.draws), strict=True)]
-        # To call Counter() would take five times longer.
+        # A call of Counter() would take five times longer.
         ends = {tp: Counter.__new__(Counter) for tp in partitions()}
         for each, (start, end) in zip(ends.values(), pairwise(numbers(core.offsets)), strict=True):
             dict.update(each, counts[start:end])

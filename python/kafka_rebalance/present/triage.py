@@ -136,7 +136,7 @@ def in_order(groups: Iterable[TriagedGroup], order: Order = "severity") -> list[
 def with_any(groups: Iterable[TriagedGroup], only: Collection[str]) -> list[TriagedGroup]:
     """Returns the groups that have a finding of a kind or severity in `only`, or a worse severity.
 
-    With "empty" in `only`, also the groups without members.
+    With "empty" in `only`, the groups without members are among them.
     """
     meant = {kind for kind, one in FINDINGS.items() if one.severity in with_worse(only)}
     return [

@@ -53,15 +53,13 @@ _LEAST_STOP_MS = 50  # an eager rebalance for which all members are ready stops 
 
 
 class PlayedDeploy(Frozen):
-    """A deploy with some settings. `lines` are the lines to change, () for the settings as they
-    are.
+    """A deploy with some settings. `lines` are the lines to change, () if none change.
 
     Each figure is a range over the seeds, with its median:
     rebalances   generations, or targets of the broker; `plan` also counts these
     moves        partitions that go to another member, counted each time
     unread_ms    partition-ms without a reader; longest_ms: the longest time of one partition
-    stopped      members that run, but read nothing for a while; longest_stop_ms: the longest such
-                 time
+    stopped      members that run, but read nothing for a while; longest_stop_ms: for how long
     twice_ms     partition-ms of records that are read twice; records_twice, if rates are known
     takes_ms     from the beginning of the deploy until the group has settled
     """
@@ -167,7 +165,7 @@ def rollout(
     `config` and `work` contain facts that a group lacks, as in `scenario_from_group`; `broker`
     contains the sessions and heartbeats of the consumer protocol. `rate` maps topics to records a
     second. A small group is played with up to 60 `seeds`, a large one with 10; other settings with
-    a fourth.
+    a fourth of these.
 
     Errors   those of `scenario_from_group`; GroupError at `rate`, or at `replicas` if the pods
              cannot share the members evenly.

@@ -21,7 +21,7 @@ MOST_GENERATIONS = 10_000
 class StableGeneration(Frozen):
     """A generation in which a group became Stable, at `at_ms` of the server's clock.
 
-    Of a group whose broker assigns, it is an epoch: nobody leads, and `protocol_name` is the
+    In a group whose broker assigns, it is an epoch: nobody leads, and `protocol_name` is the
     broker's assignor if members name one. A member's name is its instance id, else its client id;
     if two members share that, each has its member id as its name. `assignment` maps names to
     partitions by topic.

@@ -42,7 +42,7 @@ def read_clients(file: str, library: Library | None = None) -> Iterator[Client |
     except GroupError as error:
         yield GroupError(file, error.problem.removeprefix(f"{file} "))
         return
-    lines = dict[str, list[int]]()  # each client takes, of each name, the first line that is left
+    lines = dict[str, list[int]]()  # of the lines left for a name, a client takes the first
     for number, line in enumerate(text.split("\n"), 1):
         if key := _KEY.match(line):
             lines.setdefault(key[1], []).append(number)

@@ -35,9 +35,9 @@ def read_groups(
 ) -> tuple[DataFrame, Callable[[], dict[str, int]]]:
     """Returns the groups of a path, and a function that returns counts of skipped records.
 
-    Call the function after a job has run: it returns, by kind, how many records were skipped:
-    records of groups whose broker assigns, if the topics have no ids. A group is a contract row, or
-    a contract line in the column `line`.
+    Call the function after a job has run: it returns how many records of each kind were skipped.
+    These are records of groups whose broker assigns, if the topics have no ids. A group is a
+    contract row, or a contract line in the column `line`.
 
     `format` is one of `paths.FORMATS`; None means RECORDS if `topics` is given, else the suffixes
     decide. For files below a directory `cluster=NAME`, the groups contain a column `cluster`. From

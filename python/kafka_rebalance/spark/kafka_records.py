@@ -96,7 +96,7 @@ def stream_consumer_offsets(
 
 def _register(spark: SparkSession) -> None:
     check_sources_python(spark)
-    use_this_python(spark)  # `register` stores which Python plans and reads
+    use_this_python(spark)  # `register` stores the path of the Python that plans and reads
     spark.dataSource.register(KafkaRecords)
 
 

@@ -114,7 +114,7 @@ class Pointer(Frozen):
             return cls(**json.loads((path / CURRENT).read_text(encoding="utf-8")))
         except FileNotFoundError:
             made = sorted(one.name for one in path.glob("v-*") if _TABLE.fullmatch(one.name))
-            # After a kill, the first table may be without a pointer, but not a later table.
+            # After a kill, the first table may be without a pointer; a later table never is.
             if made and made[-1] >= "v-00000002":
                 raise _damaged(path / CURRENT, f"is gone, {made[-1]} is there") from None
             return None

@@ -55,7 +55,7 @@ def two_bounces(group: GroupSpec, old: str, new: str, engine: Engine) -> tuple[B
 
 
 def bounce_of_one_name(group: GroupSpec, old: str, new: str, engine: Engine) -> Bounce:
-    """Returns the only bounce between two assignors with one protocol name, or equal ones."""
+    """Returns the only bounce, for two assignors that are equal or have one protocol name."""
     (only,) = _bounces(group, (old,), ((new,),), engine)
     return only
 

@@ -5,10 +5,11 @@
 
 A state is a description of the group between rebalances, or is read from a record of its log.
 
-1. The plan starts from the members of the second state, so a member that joined has its real id,
-   with the partitions that they owned in the first; a static member that came back owns the
-   partitions of its old id. The leader is the second state's; if that is unknown, the first
-   state's. If only static members came back, and no partition moved, the rebalance is as predicted.
+1. The plan starts from the members of the second state, so a member that joined has its real id.
+   Members start with the partitions that they owned in the first state; a static member that came
+   back, with the partitions of its old id. The leader is the second state's; if that is unknown,
+   the first state's. If only static members came back, and no partition moved, the rebalance is as
+   predicted.
 2. The rebalance is planned with each assignor that a leader may have (`leaders.py`). If one of the
    plans ends as the group did, the rebalance is as predicted.
 3. If not, possible causes are tried one after another, until a plan with one ends as the group did.
@@ -168,7 +169,7 @@ def _judged(
     cause: str | None = None,
     first: Owners | None = None,
 ) -> JudgedRebalance:
-    """Returns the judgement; `first` are the owners at the end of the first plan, if wrong."""
+    """Returns the judgement; `first` are the owners at the end of a first plan that was wrong."""
     place, first = (after.group_id, after.generation_id, event), first or {}
     new_ids = {old: new for new, old in _old_ids(before, after).items()}
     had, has = renamed(owners(before), new_ids), owners(after)

@@ -51,7 +51,7 @@ class JoinedMember(NamedTuple):
 
 
 class JoinGroupResponse(Response):
-    """The response to a JoinGroup. Only the leader gets `members`; KIP-814: `skip_assignment`."""
+    """The response to JoinGroup. Only the leader gets `members`; KIP-814: `skip_assignment`."""
 
     error_code: ErrorCode = ErrorCode.NONE
     generation_id: int = NO_GENERATION

@@ -47,7 +47,8 @@ fn least_level(loads: &Loads, weight: u128, members: &[u32], low: Level) -> Leve
     least(low, high, |level| room(loads, members, level) >= weight)
 }
 
-/// Returns the least number from `low` to `high` for which `fits` returns true; it must for `high`.
+/// Returns the least number from `low` to `high` for which `fits` returns true; for `high`, it must
+/// be true.
 fn least(mut low: Level, mut high: Level, fits: impl Fn(Level) -> bool) -> Level {
     while low < high {
         let middle = (low + high) / 2;

@@ -58,7 +58,7 @@ def assign(name: str, group: GroupSpec, claims: Claims) -> dict[str, list[TopicP
     build.sort_partitions()  # 1.
     build.remember_previous()  # 2.
     unassigned = build.keep_owned()  # 3.
-    initializing = not any(build.current.values())
+    initializing = not any(build.current.values())  # nobody kept a partition
     build.assign_unassigned(unassigned)  # 4.
     build.take_out_fixed()  # 5.
     build.balance(unassigned, initializing=initializing)  # 6. 7.

@@ -21,8 +21,7 @@
 
 Order    members have the order of a default `HashMap`, processes the order of a `HashMap` with room
          for all members. Entries of a `PriorityQueue` with equal keys have the order of its heap.
-         An
-answer is sorted, as in the record that Kafka writes.
+         An answer is sorted, as in the record that Kafka writes.
 Quirk    a later candidate is better only if it has fewer tasks and its process has a smaller load.
          Racks, client tags and warm-up tasks have no influence. No warm-up task is assigned.
 Errors   GroupError if the group has no subtopologies, or a member no process id.
@@ -117,9 +116,7 @@ class _Process:
         self.load = len(self.tasks) / len(self.counts)
 
     def forget_order(self) -> None:
-        """Called when a task is given without `next_member`, whose next call then makes a new
-        queue.
-        """
+        """Called when `next_member` did not give a task; its next call then makes a new queue."""
         self._by_count = None
 
     def next_member(self) -> str:

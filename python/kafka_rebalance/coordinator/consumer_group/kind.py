@@ -111,7 +111,7 @@ class ConsumerGroups(BrokerAssigned):
         return super().session_timeout_ms(state, group, member)
 
     def deadline(self, state: Shard, group: ConsumerGroup, key: DeadlineKey) -> None:
-        if key.member_id:  # a deadline without a member id is of the former classic group
+        if key.member_id:  # a deadline without a member id belongs to the former classic group
             super().deadline(state, group, key)
 
     def is_classic(self, member: ConsumerGroupMember) -> bool:

@@ -89,7 +89,7 @@ def update(state: Shard, change: EpochChange) -> PatternUpdate:
 
 
 def ask(state: Shard, group_id: str, patterns: tuple[str, ...]) -> None:
-    """Emits PatternsDue: the host has the patterns, if any, resolved after this request."""
+    """Emits PatternsDue: after this request, the host resolves the patterns, if any."""
     if patterns:
         state.resolving.add(group_id)
         state.effects.append(PatternsDue(group_id, patterns))

@@ -2,10 +2,11 @@
 """Moves one member toward its target, at its heartbeat, in the three roles of tasks.
 
 1. STABLE in the target's epoch, or UNREVOKED_TASKS and a pending task is not given up yet: the
-   member stays as it is. If it has given up all of them, its epoch counts as one larger in 3.
+   member stays as it is. If it has given up all pending tasks, step 3 counts its epoch as one
+   larger.
 2. Changes of role within the member are made at once: an active task becomes a standby task, a
-   standby task a warm-up, or a warm-up a standby task. The old role is not revoked, except that of
-   the active task. A standby task or warm-up that becomes active is kept until the active task is
+   standby task a warm-up, or a warm-up a standby task. The old role is not revoked, unless it is
+   the active one. A standby task or warm-up that becomes active is kept until the active task is
    granted; a step that revokes grants none.
 3. If tasks are revoked that the member has not given up already, it is UNREVOKED_TASKS in its old
    epoch, and gets nothing new. Otherwise it enters the target's epoch with the kept and the added

@@ -4,7 +4,7 @@
 1. While the initial rebalance delay runs, nobody has a target: ASSIGNMENT_DELAYED.
 2. If the targets of the group's epoch exist, they are the answer. A refined assignment that differs
    from the member's present one makes a new epoch with unchanged targets.
-3. Within the assignment interval after the last targets, they are the answer: ASSIGNMENT_DELAYED.
+3. Within the assignment interval after the last targets, those are the answer: ASSIGNMENT_DELAYED.
 4. Otherwise the assignor sees the members in the order of the group's hash map, each with its
    present tasks, not with its target.
 

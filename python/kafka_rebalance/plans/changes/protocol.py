@@ -58,8 +58,9 @@ class SwitchProtocol(Change, Frozen):
     """All members restart one after another, in join order, with another `group.protocol`.
 
     `protocol` is "consumer" or "classic". `assignor` is the group's assignor afterwards. For
-    "consumer", it is the broker's uniform (also for None) or range; for "classic", a classic one,
-    such as librdkafka/range (None means range, the first in the Java client's default list).
+    "consumer", it is the broker's uniform or range (None means uniform); for "classic", a classic
+    assignor, such as librdkafka/range (None means range, the first in the Java client's default
+    list).
     """
 
     protocol: str

@@ -68,7 +68,7 @@ class FleetSwitch(NamedTuple):
 
     @property
     def unknown(self) -> list[_Row]:
-        """Returns those of `cannot` that are rebalancing, so nobody knows yet."""
+        """Returns the groups of `cannot` that are rebalancing: they may be able to switch later."""
         return [one for one in self.cannot if _REBALANCES in one["error"]]
 
     @property

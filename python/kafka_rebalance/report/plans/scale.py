@@ -80,7 +80,7 @@ def scale_page(scaled: Scaled) -> str:
 
 
 def _steps(scaled: Scaled) -> list[Count]:
-    """Returns the least count as good as the present one, the present, and the next useful one."""
+    """Returns the smallest count as good as the present one, the present, the next useful one."""
     worth = [one for one in scaled.counts if one.useful]
     as_well = [one for one in worth if one.members < scaled.members and not scaled.now.useful]
     return [*as_well[-1:], scaled.now, *[one for one in worth if one.members > scaled.members][:1]]

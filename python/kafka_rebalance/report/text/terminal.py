@@ -87,9 +87,7 @@ class ShownStream:
 
 
 class _ShownBytes:
-    """The binary stream of a `ShownStream`, for JSON lines: a line break ends a line, and is never
-    in a name.
-    """
+    """The binary stream of a `ShownStream`, for JSON lines: no name in it contains a line break."""
 
     def __init__(self, own: Any, decoder: codecs.IncrementalDecoder) -> None:
         self._own, self._decoder = own, decoder

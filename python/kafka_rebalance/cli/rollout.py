@@ -114,7 +114,7 @@ def _forecast(args: argparse.Namespace, group: GroupSpec, workload: Workload) ->
 
 
 def _gate(args: argparse.Namespace, workload: Workload, before: GroupSpec | None) -> int:
-    """Waits until two descriptions in a row show one group, as planned; returns the exit code."""
+    """Waits until two equal descriptions in a row are as planned; returns the exit code."""
     differs = partial(differences, per_pod=args.per_pod, before=before, engine=args.engine)
     ends_s = monotonic() + args.for_s
     found, last = ["it was never seen at rest"], None

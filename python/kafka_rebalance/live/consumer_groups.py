@@ -298,7 +298,7 @@ class _Reader:
                 )
 
     def _listed_by(self, broker: int) -> Iterable[Mapping[str, Any]]:
-        """Returns the groups that a broker lists; () if it does not answer, which is then noted."""
+        """Returns the groups that a broker lists; if it does not answer, records its error."""
         try:
             found: Iterable[Mapping[str, Any]] = retried(
                 partial(self._admin.list_groups, broker_ids=[broker]), is_refused

@@ -139,8 +139,8 @@ class RebalancePlan(Frozen):
 
     @property
     def curve(self) -> "Curve | None":
-        """Returns how even the last group could be for each number of partitions taken from the
-        owners at the beginning. None if members share partitions, or if no member is left.
+        """Returns how even the last group could be, by the number of partitions taken from the
+        first owners. None if members share partitions, or if no member is left.
         """
         if self.possible.least_moves is None or not self.steps[-1].after.members:
             return None

@@ -91,7 +91,7 @@ def shed(loads: Loads, owned: list[list[int]], level: int, most: int) -> list[in
     """Returns the fewest partitions that owners must give up so that no owner exceeds the level;
     None if these are more than `most`.
 
-    Each owner gives up its heaviest ones, but as the last one the lightest that suffices.
+    Each owner gives up its heaviest ones; as the last one, the lightest that suffices.
     """
     gone: list[int] = []
     for parts in owned:

@@ -3,7 +3,7 @@
 
 Each search is for an assignment better than the last one found: first for a lower greatest level
 (of the fullest member, `weights.py`); once that is at the target, for fewer taken partitions. If
-there is none, this proves the last one best.
+there is none, the last one found is proven to be the best.
 Mirror   `src/assignors/balance/small.rs`.
 """
 

@@ -171,7 +171,10 @@ def _joins_again(group: GroupSpec) -> bool:
 
 
 class _Restart(NamedTuple):
-    """One member's restart. `left` restart later. `stops`: eager members stop at each rebalance."""
+    """One member's restart.
+
+    Members in `left` restart later. If `stops`, eager members stop each time.
+    """
 
     member: Member
     left: frozenset[str]

@@ -86,7 +86,7 @@ class Course(NamedTuple):
         return self.before | {one.task: one.now for call in calls for one in call.moved}
 
     def depending(self) -> list[TaskId]:
-        """Returns the tasks whose process, after some phase, is another one in the quick course."""
+        """Returns the tasks that are at another process after some phase of the quick course."""
         if self.quick is None:
             return []
         found = set()

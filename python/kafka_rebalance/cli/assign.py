@@ -96,7 +96,7 @@ _NEXT_ROUNDS = (
 
 
 def _next_round(line: bytes, args: argparse.Namespace) -> str:
-    """Returns a text on partitions that this round revokes for the next one; "" if there are none."""
+    """Returns a text on partitions that this round revokes for the next; "" if there are none."""
     from kafka_rebalance.plans.rebalance_plan import plan
 
     group = GroupSpec.from_json(line, max_partitions=args.max_partitions)

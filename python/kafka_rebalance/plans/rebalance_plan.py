@@ -139,8 +139,9 @@ class RebalancePlan(Frozen):
 
     @property
     def curve(self) -> "Curve | None":
-        """Returns how even the last group could be, by the number of partitions taken from the
-        first owners. None if members share partitions, or if no member is left.
+        """Returns how even the last group could be, by the number of partitions that change owners.
+
+        None if members share partitions, or if no member is left.
         """
         if self.possible.least_moves is None or not self.steps[-1].after.members:
             return None

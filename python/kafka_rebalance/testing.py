@@ -195,7 +195,7 @@ class RunningBroker:
 
         From now on, requests number `nth` to `nth + times - 1`, of one client or of all, are
         refused with `error`, such as "NOT_COORDINATOR" or 16, and not carried out. Without an
-        error, they are carried out, and the answer is `delay_ms` late by the broker's clock; or it
+        error, they are carried out, and the answer is `delay_ms` late by the broker's clock. Or it
         is `lost`, and no later request of the connection is read; or the connection ends after
         `cut_at` bytes of it.
 
@@ -286,7 +286,7 @@ class RunningBroker:
     ) -> StableGeneration:
         """Waits until the group is Stable with this number of members, in a generation > `after`.
 
-        If `partitions` is set, it also waits until the members together own this number: between
+        If `partitions` is set, it also waits until the members together own this number. Between
         the two rounds of a cooperative rebalance some partitions have no owner, and a first leader
         may not have seen the topic's metadata yet.
 

@@ -31,7 +31,7 @@ pub fn copied_slots(size: usize) -> usize {
 }
 
 /// Returns the number of slots of a `HashMap` that begins with `slots`, after one `put` for each
-/// key; None if a slot ever has so many keys that Java doubles the table early or makes the slot a
+/// key. None if a slot ever has so many keys that Java doubles the table early or makes the slot a
 /// tree.
 ///
 /// Keys in the order of their `put`, stably sorted by their final slot, are in the map's order.

@@ -6,10 +6,10 @@ what it was assigned, which is the leader's answer. If the input, an inferred to
 settings produce this answer, plans can rely on them.
 
 Candidates are tried in order until one produces the answer. They combine the topologies, the end
-offsets (the present ones; or the largest that a thread reported, which the leader certainly saw),
-the assignors, the tags (none; or all that threads have), and `acceptable.recovery.lag` (the
-default; or 0). If none does, the candidate with the fewest differing threads is returned, and names
-them.
+offsets, the assignors, the tags (none, or all that threads have), and `acceptable.recovery.lag`
+(the default, or 0). End offsets are the present ones, or the largest that a thread reported: the
+leader certainly saw these. If none does, the candidate with the fewest differing threads is
+returned, and names them.
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence

@@ -88,7 +88,7 @@ def add_table(parser: Any, table: str, **how: Callable[[str], Any] | Mapping[str
 
 
 def add_cluster(parser: argparse.ArgumentParser, *, instead: str = "") -> None:
-    """Adds the option that names the cluster, and those of the client that connects to it."""
+    """Adds the option that names the cluster, and the options of the client that connects to it."""
     broker = f"--bootstrap-server H:P: a broker, or several separated by commas{instead}"
     add_table(parser, broker, bootstrap_server={"required": not instead})
     add_client_settings(parser)

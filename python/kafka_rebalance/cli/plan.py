@@ -61,7 +61,7 @@ _OPTIONS = """
 
 
 def add_asked(parser: argparse.ArgumentParser, table: str = "", **how: Any) -> None:
-    """Adds the options for a group, its changes and its assignor, and those of a `table`."""
+    """Adds the options for a group, its changes and its assignor, and the options of a `table`."""
     add_arguments(parser)
     add_assignor(parser)
     add_objective(parser)

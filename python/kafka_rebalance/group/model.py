@@ -101,8 +101,9 @@ class Member:
     `generation_id` is the generation in which the member owned `owned_partitions`; None if the
     member sent no generation.
 
-    The three fields after `rack_id` describe a client whose bytes differ from those of Kafka's
-    newest Java client, for which all three are None. `assignors/classic/claims.py` reads them.
+    The three fields after `rack_id` describe a client whose bytes differ from the bytes of Kafka's
+    newest Java client; for that client, all three are None. `assignors/classic/claims.py` reads
+    them.
 
     `subscription_version`     the version of the member's subscription: it contains owned
                                partitions from 1 on, a generation from 2, a rack from 3. If set,

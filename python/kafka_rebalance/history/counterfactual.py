@@ -2,7 +2,7 @@
 """Plays a group's recorded sequence of events under another assignor, or with static members.
 
 1. An event is a record whose members, subscriptions or partition counts differ from those before,
-   or a rebalance that a member asked for. Other records are skipped, such as those of second
+   or a rebalance that a member asked for. Other records are skipped, such as records of second
    rounds: the play has its own rounds (`plans/rounds.py`, as `plan` plays them).
 2. With static membership, a member that came back within the session timeout stays in the group:
    nobody reads its partitions while it is away, and its return causes no rebalance.

@@ -2,12 +2,12 @@
 """Computes each recorded rebalance again, from the inputs in its record.
 
 1. Members are made from the bytes that they sent, in the order of the record.
-2. Partition counts are tried in turn: first those of the inventory, if the record fits them; then
-   the smallest that the record needs (one more than the highest partition of each topic that was
-   assigned or claimed); last, the smallest ones without topics that are neither assigned nor
-   subscribed by the leader. A new leader may lack the metadata of such topics, and then does not
-   assign them even if members claim them. The real counts of that time may differ from all of
-   these.
+2. Partition counts are tried in turn. The first are the inventory's, if the record fits them; the
+   next are the smallest that the record needs (one more than the highest partition of each topic
+   that was assigned or claimed). The last are the smallest ones without topics that are neither
+   assigned nor subscribed by the leader. A new leader may lack the metadata of such topics, and
+   then does not assign them even if members claim them. The real counts of that time may differ
+   from all of these.
 3. If the leader wrote librdkafka's format, the assignor is librdkafka's. If it wrote the format of
    the Python libraries, Kafka's is tried first, because it is quick and mostly has the same answer;
    then the assignors that the leader's library may have, as in a plan (`plans/leaders.py`). If the

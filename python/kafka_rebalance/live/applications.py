@@ -2,8 +2,8 @@
 """Makes the field `application` of a classic Kafka Streams group (docs/streams-classic.md).
 
 It holds the bytes that threads sent and were assigned, the partitions of their topics and of the
-changelogs `<group>-…-changelog`, the ends of the changelogs, and the group's committed offsets,
-which are the ends of source topics that are changelogs too.
+changelogs `<group>-…-changelog`, and the ends of the changelogs. It also holds the group's
+committed offsets: the ends of source topics that are changelogs too.
 
 Source   DescribeGroups, Metadata, ListOffsets and OffsetFetch messages; StreamsPartitionAssignor
          (kafka-streams 4.3.1), which reads these offsets in each rebalance.

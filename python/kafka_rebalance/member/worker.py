@@ -9,8 +9,8 @@ stops connectors and tasks.
     settle      starts new work when the worker has read the leader's configuration; joins again
                 after a revocation, for a newer configuration, or when the leader's delay is over
 
-The steps use three configurations: a report contains the offset of the newest one; a leader assigns
-the one that it reported, unless another worker reported a newer one; `settle` uses the one that the
+The steps use three configurations: a report contains the offset of the newest one. A leader assigns
+the one that it reported, unless another worker reported a newer one. `settle` uses the one that the
 herder last applied. If the applied configuration is newer than the leader's, the worker joins
 again.
 

@@ -5,7 +5,7 @@ A member keeps the partitions that both its old and its new target contain. It r
 its next heartbeat. Their new owner gets them at its own next heartbeat. In a share group, nobody
 waits.
 
-1. A heartbeat finds a new group epoch and computes the target: the assignor visits the members in
+1. A heartbeat finds a new group epoch and computes the target. The assignor visits the members in
    the order of the broker's hash map, a new member last (in a share group, at its place in the
    map). If several members join more than `group.consumer.assignment.interval.ms` (1 s) apart, each
    gets a target of its own; the play lets the group reach each target before the next member joins.

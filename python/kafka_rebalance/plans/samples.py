@@ -49,9 +49,10 @@ class Samples(LazyFields):
     owner in the plan itself, which is not among the draws. `depends` holds the partitions whose
     last owner is not equal in the plan and all draws. `moves` lists the moves of each draw.
     `varied` is True if the draws also change names before the UUID, `has_newcomers` if they change
-    any id, `places_guessed` if they change racks of new partitions' replicas, `topics_guessed` the
-    order of topics in new subscriptions, and `topic_ids_guessed` ids of new topics. `throws` lists
-    the errors of further draws, in which the leader's assignor throws.
+    any id. `places_guessed` is True if they change racks of new partitions' replicas,
+    `topics_guessed` for the order of topics in new subscriptions, and `topic_ids_guessed` for ids
+    of new topics. `throws` lists the errors of further draws, in which the leader's assignor
+    throws.
     """
 
     draws: int

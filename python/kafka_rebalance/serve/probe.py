@@ -2,7 +2,7 @@
 """Lets a real client lead made-up groups: its SyncGroup request contains its library's assignment.
 
 Each consumer of the client's process has a seat here, by its client id, and leads one made-up group
-(a case) after another: its JoinGroup is answered when a case is waiting, its SyncGroup contains the
+(a case) after another. Its JoinGroup is answered when a case is waiting, its SyncGroup contains the
 assignment, and the error REBALANCE_IN_PROGRESS makes it rejoin.
 
 A library may compute from older metadata: it may read the response to JoinGroup before the response

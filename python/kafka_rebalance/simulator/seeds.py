@@ -3,7 +3,7 @@
 
 A seed decides member ids, network delays, each member's progress in its records, the age of
 metadata, and back-offs. With all seeds but the first, the scenario's events are also delayed, by up
-to a heartbeat interval: the times in a scenario are round, so without these delays every run would
+to a heartbeat interval. The times in a scenario are round, so without these delays every run would
 wait equally long for the next heartbeat. Each figure becomes a range with its median.
 """
 

@@ -165,7 +165,7 @@ def compare_groups(
 ) -> DataFrame:
     """Plans the changes of every group under every assignor, and recommends one: COMPARE_SCHEMA.
 
-    The rule is the rule of `kafka_rebalance.compare`, in short: the most even result wins; ties are
+    The rule is the rule of `kafka_rebalance.compare`, in short: the most even result wins. Ties are
     broken by the fewest partition-rounds without a reader, then the fewest moves, then the largest
     share of partitions read in the rack of a replica, then the group's own assignor. If a group
     lacks the topic, member, client or rack to which a change refers, the change is left out for

@@ -208,7 +208,7 @@ class _KeptTable:
         return f.concat(f.coalesce("cluster", f.lit("")), f.lit("/"), partition)
 
     def _remove_others(self, pointer: Pointer | None) -> None:
-        """Removes tables that the pointer does not name: old ones, and those of killed runs."""
+        """Removes tables that the pointer does not name: old tables, and tables of killed runs."""
         kept = {pointer.directory, *pointer.previous} if pointer else set()
         for path in self.path.iterdir():
             if (_TABLE.fullmatch(path.name) and path.name not in kept) or path.suffix == ".tmp":

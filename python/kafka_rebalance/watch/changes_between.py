@@ -11,7 +11,7 @@ A topic that the second state lacks was deleted if a member still subscribes to 
 first state lacks was created if a member of it subscribed to it. Any other topic exists from the
 beginning, because a state contains only topics that members read or own.
 
-If there are more than `_MOST` changes, all changes of one kind become one change: all members leave
+If there are more than `_MOST` changes, all changes of one kind become one change. All members leave
 together, then all topics change together, then all subscriptions; last, members join one after
 another, in the order of the second state.
 """

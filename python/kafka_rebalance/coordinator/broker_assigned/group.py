@@ -43,7 +43,7 @@ class StateNumber(IntEnum):
 
 
 class ReconciliationState(StateNumber):
-    """STABLE, or whether a member waits for its own revocations or for those of other members."""
+    """STABLE, or whether a member waits for its own or other members' revocations."""
 
     STABLE = 0
     UNREVOKED_PARTITIONS = 1

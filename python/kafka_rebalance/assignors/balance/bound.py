@@ -23,7 +23,7 @@ from .weights import NOBODY, Loads
 
 
 def area(loads: Loads) -> int:
-    """Returns the lowest greatest level that would be possible if partitions could be divided."""
+    """Returns the greatest level of the best assignment, if partitions could be divided."""
     classes = loads.classes
     supply = [0] * len(classes.topics)
     for i in loads.parts:

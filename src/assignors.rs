@@ -75,8 +75,8 @@ use balance::balanced::{self, OBJECTIVE, Objective};
 use balance::weighted::{self, OPTIONS, Options};
 use classic::{cooperative_sticky, range, round_robin, sticky};
 
-/// The built-in assignors, in the order in which help texts and messages list them: those of
-/// Kafka's Java client, of librdkafka, of this project, and of the brokers.
+/// The built-in assignors, in the order in which help texts and messages list them: first Kafka's
+/// Java client's, then librdkafka's, this project's, and the brokers'.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Assignor {
     Range,

@@ -45,7 +45,7 @@ impl GroupError {
         }
     }
 
-    /// The kind of an error, as the field `error_kind` has it: `never-ends` or `throws` for a
+    /// The kind of an error, as the value of the field `error_kind`: `never-ends` or `throws` for a
     /// failure of the assignor, `no-members` if a change leaves no member, `change` for a change
     /// that is wrong or does not fit the group, `group` for any other field.
     pub fn kind_name(&self) -> &'static str {

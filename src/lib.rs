@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! kafka-rebalance: computes what Apache Kafka's assignors compute, partition by partition.
+//! kafka-rebalance: computes the answers of Apache Kafka's assignors, partition by partition.
 //!
 //! Each algorithm has a twin in plain Python: a file at the path of the Rust file in
 //! `python/kafka_rebalance`. Only the module `python` uses PyO3; all others can be built and tested
@@ -74,7 +74,8 @@ pub mod wire;
 
 /// Replaces the system's allocator, which returns large buffers to the kernel after each batch, so
 /// that the next batch waits for new pages. A Rust program that uses the crate without the feature
-/// `python` has its own allocator; that of `benches/core_times.rs` counts the allocated bytes.
+/// `python` has its own allocator; the allocator of `benches/core_times.rs` counts the allocated
+/// bytes.
 #[cfg(all(feature = "mimalloc", feature = "python"))]
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;

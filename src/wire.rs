@@ -270,7 +270,7 @@ fn by_topic(partitions: &[NamedPartition]) -> Vec<(&str, Vec<i32>)> {
     entries
 }
 
-/// The least number of bytes of one entry of a list, by the entry's type.
+/// The smallest number of bytes of one entry of a list, by the entry's type.
 const STRING: usize = 2;
 const INT32: usize = 4;
 const TOPIC_PARTITIONS: usize = STRING + INT32;

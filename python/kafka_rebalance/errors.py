@@ -131,7 +131,7 @@ def _packages(extra: str) -> list[str]:
 
 
 class SchemaError(KafkaRebalanceError, TypeError):
-    """A DataFrame's columns are not those of the contract; the message names the wrong column."""
+    """A DataFrame lacks the contract's columns or types; the message names the wrong column."""
 
 
 class SparkFailedError(KafkaRebalanceError):
@@ -150,7 +150,7 @@ def shown(text: str) -> str:
 
     A client or a broker accepts any string as a group id or a client id. Characters that move the
     cursor, change the order of reading, break the line or leave no ink are written as JSON escapes.
-    So `shown` of a line of JSON has the same value.
+    So a line of JSON keeps its value when `shown` has escaped it.
 
     >>> print(shown("a\x1b[2J\u202eb\nc"))
     a\u001b[2J\u202eb\nc

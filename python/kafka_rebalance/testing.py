@@ -150,7 +150,7 @@ class RunningBroker:
         self._call(lambda: self._server.cluster.grow(name, partitions))
 
     def configure(self, group_id: str, settings: Mapping[str, str | None]) -> None:
-        """Changes settings of a group, as "share.auto.offset.reset"; None means the default.
+        """Changes settings of a group, such as "share.auto.offset.reset"; None means the default.
 
         Errors: GroupError for an unknown setting or a wrong value.
         """
@@ -194,9 +194,10 @@ class RunningBroker:
         """Makes answers to one kind of request fail, for example `api` "OffsetCommit".
 
         From now on, requests number `nth` to `nth + times - 1`, of one client or of all, are
-        refused with `error`, such as "NOT_COORDINATOR" or 16, and not carried out. Without an error
-        they are, and the answer is `delay_ms` late by the broker's clock; or it is `lost`, and no
-        later request of the connection is read; or the connection ends after `cut_at` bytes of it.
+        refused with `error`, such as "NOT_COORDINATOR" or 16, and not carried out. Without an
+        error, they are carried out, and the answer is `delay_ms` late by the broker's clock. Or it
+        is `lost`, and no later request of the connection is read; or the connection ends after
+        `cut_at` bytes of it.
 
         Errors: GroupError for a request or an error that is not known.
         """
@@ -206,8 +207,8 @@ class RunningBroker:
     def slow_disk(self, ms: int) -> None:
         """Makes each sync of the log last `ms` longer, by the broker's clock.
 
-        A request that is answered after a sync, such as a commit, waits as long. Errors: ValueError
-        without `log_dir`.
+        A request that is answered after a sync, such as a commit, waits for this time, too. Errors:
+        ValueError without `log_dir`.
         """
         self._call(lambda: self._server.slow_disk(ms))
 
@@ -263,8 +264,8 @@ class RunningBroker:
     def records(self, topic: str) -> list[StoredRecord]:
         """Returns the topic's records by partition and offset, whoever produced them.
 
-        They include those of open and aborted transactions. Errors: WireError for a batch whose
-        bytes are not records; MissingExtra if the library of its codec is missing.
+        They include the records of open and aborted transactions. Errors: WireError for a batch
+        whose bytes are not records; MissingExtra if the library of its codec is missing.
         """
         return self._call(lambda: self._server.records.records(topic))
 
@@ -285,7 +286,7 @@ class RunningBroker:
     ) -> StableGeneration:
         """Waits until the group is Stable with this number of members, in a generation > `after`.
 
-        If `partitions` is set, it also waits until the members together own this number: between
+        If `partitions` is set, it also waits until the members together own this number. Between
         the two rounds of a cooperative rebalance some partitions have no owner, and a first leader
         may not have seen the topic's metadata yet.
 

@@ -52,12 +52,12 @@ enum Values<'a> {
     Boolean(&'a arrow_array::BooleanArray),
     List(&'a [i32], Box<Column<'a>>),
     LargeList(&'a [i64], Box<Column<'a>>),
-    /// By field of the table: its column; None for a field that never has a column.
+    /// By field of the field table: its column; None for a field that never has a column.
     Object(Vec<Option<Column<'a>>>),
 }
 
 impl<'a> Column<'a> {
-    /// Finds the columns of a table's fields.
+    /// Finds the columns of a field table's fields.
     pub fn of_batch(batch: &'a RecordBatch, table: &[Field]) -> Result<Self, SchemaError> {
         let columns = (batch.schema_ref().fields(), batch.columns());
         Self::of_fields("", columns, None, table)
@@ -153,7 +153,8 @@ impl<'a> Column<'a> {
         Ok(column(array.nulls(), values))
     }
 
-    /// Returns the column of field `i` of the table; panics for a field that never has a column.
+    /// Returns the column of field `i` of the field table; panics for a field that never has a
+    /// column.
     pub fn field(&self, i: usize) -> &Self {
         match &self.values {
             Values::Object(fields) => fields[i].as_ref().expect("a field of columns"),

@@ -131,7 +131,8 @@ fn error_line(group_id: Option<&str>, error: GroupError, number: u64) -> Vec<u8>
     out
 }
 
-/// About the length of a result line. A buffer that grows needs up to three times its content.
+/// The approximate length of a result line. A buffer that grows needs up to three times its
+/// content.
 fn about_bytes(group: &GroupSpec, answer: &Assignment) -> usize {
     let names = answer.partitions.iter().map(|tp| {
         let name = group.topics[tp.topic as usize].name;

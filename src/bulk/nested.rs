@@ -82,7 +82,7 @@ impl Texts {
     }
 }
 
-/// The ends of a column's lists (or strings) in the array of all their values, and which are null.
+/// The ends of a column's lists (or strings) in the array of all their values; and which are null.
 pub struct Lengths {
     ends: Vec<i32>,
     valid: NullBufferBuilder,

@@ -214,7 +214,7 @@ impl<'a> GroupBuilder<'a> {
         let known = before.0 as usize..at as usize;
         self.group.subscriptions.extend_from_within(known);
         while let Some(name) = next {
-            // The list may differ from that of the member before in a single topic.
+            // The list may differ in a single topic from the list of the member before.
             let guess = (at < before.1).then(|| self.group.subscriptions[at as usize]);
             let topic = self.guessed_id(guess, name);
             self.group.subscriptions.push(topic);
@@ -250,7 +250,7 @@ impl<'a> GroupBuilder<'a> {
     }
 
     /// Returns the number of a topic in the last member's owned partitions, for `own`. The topic of
-    /// the partition before is tried first, then the topic that last followed that one: members
+    /// the partition before is tried first, then the topic that last followed that topic: members
     /// often own partitions of many topics in one order.
     pub fn owned_id(&mut self, name: Name<'a>) -> TopicId {
         let Some(before) = self.group.owned.last().map(|tp| tp.topic) else {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Mirror of `group/contract.py`: reads the values of a contract line (docs/contract.md), and
-//! writes the result line. The texts of errors are those of Python, except for the JSON parser's
-//! own.
+//! writes the result line. The texts of errors are Python's, except for the JSON parser's own.
 
 use std::io::{self, Write};
 
@@ -54,8 +53,8 @@ impl<'a> Input<'a> for &'a Value {
         let Value::Object(fields) = self else {
             return Err(format!("{} is not an object", kind(self)));
         };
-        // Most lines have their fields in the order of the table. Of two fields with one name, the
-        // last one counts.
+        // Most lines have their fields in the order of the table of fields. Of two fields with one
+        // name, the last one counts.
         let mut next = 0;
         for (name, value) in fields.iter() {
             let is_named = |&i: &usize| table[i].name == name;

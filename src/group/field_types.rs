@@ -116,7 +116,8 @@ impl Field {
 /// A value from which a group is read: of a contract line, of columns, or of Python objects. Names
 /// are borrowed for `'a`. An error is the problem without the path.
 pub trait Input<'a>: Clone {
-    /// Returns the values of an object's fields, in the order of the table; None if absent or null.
+    /// Returns the values of an object's fields, in the order of the field table; None if absent or
+    /// null.
     fn fields<const N: usize>(
         &self,
         table: &'static [Field; N],

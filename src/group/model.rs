@@ -127,8 +127,8 @@ impl Library {
     }
 }
 
-/// How a member's subscription differs from that of Kafka's newest Java client; the default means
-/// that nothing differs, and that the library is not known.
+/// The differences of a member's subscription from one of Kafka's newest Java client; the default
+/// means that there are none, and that the library is not known.
 #[derive(Clone, Copy, Default)]
 pub struct AsSent {
     pub subscription_version: Option<u8>,
@@ -139,11 +139,12 @@ pub struct AsSent {
     /// rack. `GroupBuilder::sent` sets this field.
     pub empty_rack: bool,
     /// Only comparisons read this field. In a spec made from Python's `GroupSpec`, it is None,
-    /// because Python compares such a group.
+    /// because Python itself compares assignors for such a group.
     pub library: Option<Library>,
 }
 
-/// The content of sticky user data whose sender's library sends less than Kafka's Java client.
+/// The content of a member's sticky user data, if its library sends less than Kafka's Java client
+/// does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum UserData {
     /// Nothing that Kafka's classes can read.
@@ -205,8 +206,8 @@ pub struct Member<'a> {
     pub member_id: &'a str,
     pub group_instance_id: Option<&'a str>,
     pub client_id: Option<&'a str>,
-    /// None if the member sends no rack (KIP-881): its subscription's version has none, or its
-    /// `rack_id` is absent or empty.
+    /// None if the member sends no rack (KIP-881): its subscription's version has no field for it,
+    /// or its `rack_id` is absent or empty.
     pub rack: Option<RackId>,
     /// The generation in which the member owned its partitions.
     pub generation_id: Option<i32>,

@@ -16,7 +16,7 @@ pub struct GroupSpec<'a> {
     pub assignor: Option<&'a str>,
     /// Whether the members' `rebalance_protocol` is eager.
     pub is_eager: bool,
-    /// The library of the last leader; read as `AsSent::library` is.
+    /// The library of the last leader; read in the same way as `AsSent::library`.
     pub leader_library: Option<Library>,
     pub topics: Vec<Topic<'a>>,
     pub members: Vec<Member<'a>>,
@@ -61,8 +61,8 @@ impl<'a> GroupSpec<'a> {
         &self.owned[start as usize..end as usize]
     }
 
-    /// The topics of the member's owned partitions in the member's order, if one of these topics is
-    /// listed without partitions; else an empty list.
+    /// The topics of the member's target, in its order, if one of them has no partitions there;
+    /// else empty, because `owned` then shows all topics.
     pub fn owned_topics(&self, member: MemberId) -> &[TopicId] {
         let (start, end) = self.members[member as usize].owned_topics;
         &self.owned_topics[start as usize..end as usize]
@@ -156,7 +156,7 @@ impl<'a> GroupSpec<'a> {
             || self.subscription(a) == self.subscription(b)
     }
 
-    /// Returns a copy whose members are those in `order`, in this order.
+    /// Returns a copy with the members in `order`, in this order.
     pub fn listed(&self, order: &[MemberId]) -> Self {
         let members = order.iter().map(|&m| self.members[m as usize].clone());
         Self {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Mirror of `java/hash_table.py`: the iteration order of `java.util.HashMap`, with tree bins and
-//! removals. The table is needed only if a slot may become a tree or if keys are removed; other
+//! removals. This table is needed only if a slot may become a tree or if keys are removed; other
 //! maps use the shortcut in `order::java_hash_order`.
 
 use rustc_hash::FxHashMap;
@@ -21,8 +21,9 @@ pub struct HashTable {
     node_of: FxHashMap<u32, u32>,
 }
 
-/// The part of a table that decides later orders. Two trees with equal key order can differ in
-/// shape; then the next key that is added can get different positions in them.
+/// The part of a table that can affect the iteration order after later changes. Two trees with
+/// equal key order can differ in shape; then the next key that is added can get different positions
+/// in them.
 #[derive(Debug, PartialEq)]
 pub struct State {
     slots: usize,

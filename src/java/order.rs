@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Mirror of `java/order.py`: the order of names, and the iteration order of Java's hash tables.
+//! Mirror of `java/order.py`: the order of names, and the iteration order of Java's hash maps.
 
 use std::cmp::Ordering;
 
@@ -83,7 +83,7 @@ pub fn sort_as_put<K: Copy>(
     hash: impl Fn(&K) -> u32,
     tie: impl Fn(&K, &K) -> Ordering,
 ) {
-    // So few keys neither fill a table of 16 slots nor turn one of its slots into a tree.
+    // A few keys neither fill a table of 16 slots nor turn one of its slots into a tree.
     if keys.len() <= MOST_AFTER_PUT as usize {
         keys.sort_by_key(|key| slot_of(hash(key), DEFAULT_SLOTS));
         return;
@@ -142,7 +142,7 @@ pub fn sort_by_slot<K: Copy + PartialEq>(
     })
 }
 
-/// Up to so many keys, a sort by comparison is faster than a counting sort.
+/// Up to this many keys, a sort by comparison is faster than a counting sort.
 const MOST_COMPARED: usize = 64;
 
 /// Sorts keys by their slot; keys of one slot keep their order.

@@ -44,7 +44,7 @@ impl<K: PartialOrd + Copy, T: Copy + PartialEq> PriorityQueue<K, T> {
         }
     }
 
-    /// Appends the entry, then moves it up while its key is smaller than that of its parent.
+    /// Appends the entry, then moves it up while its key is smaller than its parent's key.
     pub fn add(&mut self, key: K, entry: T) {
         self.heap.push((key, entry));
         self.up(self.heap.len() - 1, (key, entry));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The slots of Java's hash tables: how many a table has, and whether a sort of the keys by slot is
-//! in the order of the table.
+//! The slots of Java's hash tables (of maps and sets): how many a table has, and whether a sort of
+//! the keys by slot is in the order of the table.
 
 use super::hash_table::DEFAULT_SLOTS;
 
@@ -22,7 +22,7 @@ pub fn is_crowded<K>(keys: &[K], hash: impl Fn(&K) -> u32, slots: usize, most: u
     })
 }
 
-/// The number of slots of `new HashSet(collection)`: at least 16, and so many that the table never
+/// The number of slots of `new HashSet(collection)`: at least 16, and enough that the table never
 /// gets full.
 pub fn copied_slots(size: usize) -> usize {
     ((size as f64 / 0.75) as usize + 1)
@@ -31,7 +31,7 @@ pub fn copied_slots(size: usize) -> usize {
 }
 
 /// Returns the number of slots of a `HashMap` that begins with `slots`, after one `put` for each
-/// key; None if a slot ever has so many keys that Java doubles the table early or makes the slot a
+/// key. None if a slot ever has so many keys that Java doubles the table early or makes the slot a
 /// tree.
 ///
 /// Keys in the order of their `put`, stably sorted by their final slot, are in the map's order.

@@ -37,7 +37,7 @@ pub fn play(
     Ok(played.figures(group))
 }
 
-/// Mirror of `affected.is_idle`: whether all changes are of topics or subscriptions and no
+/// Mirror of `affected.is_idle`: whether all changes are of topics or subscriptions, and no
 /// rebalance follows them. The changes must fit the group.
 pub fn is_idle(group: &GroupSpec, assignor: Assignor, changes: &[Change]) -> bool {
     let of_topics = |change: &Change| {

@@ -100,7 +100,8 @@ pub struct Step {
     pub leaderless: Vec<TopicPartition>,
 }
 
-/// The steps of a plan, and all ids that its members ever had, those of the first group first.
+/// The steps of a plan, and all ids that its members ever had, beginning with those of the first
+/// group.
 #[derive(Default)]
 pub struct Kept {
     pub ids: Vec<String>,
@@ -204,9 +205,8 @@ impl<'i> Tally<'i> {
         let mut seen: Vec<Assignment> = Vec::new();
         let mut target: Option<Assignment> = None;
         for _ in 0..MOST_ROUNDS {
-            // 1. Members claim partitions. They claim none after a change of assignor, or if they
-            // are
-            //    eager with a cooperative assignor. During a switch, some members are eager.
+            // 1. Members claim partitions. They claim none after a change of assignor, or if they are
+            // eager with a cooperative assignor. During a switch, some members are eager.
             let claims = |m: usize| !starts_over && !group.members[m].forgets;
             let mut sent = forgetful(group.spec(), claims);
             if !eager {

@@ -196,8 +196,8 @@ fn objects<'v>(line: &'v Map, name: &str) -> impl Iterator<Item = &'v Map> {
     values.into_iter().flatten().filter_map(Value::as_object)
 }
 
-/// Returns the values of a table's fields: what `own` returns for a field's name; if None, the
-/// line's.
+/// Returns the values of the fields in `table`: the value that `own` returns for a field's name or,
+/// if that is None, the line's.
 fn values<'py>(
     py: Python<'py>,
     table: &[Field],

@@ -21,7 +21,7 @@ use crate::group::spec::GroupSpec;
 use crate::json::{Map, Value};
 
 pub fn attributes(py: Python<'_>, table: &'static [Field]) -> &'static [Py<PyString>] {
-    /// The names of a table's fields, by the table's address.
+    /// The names of a field table's fields, by the table's address.
     static NAMES: PyOnceLock<FxHashMap<usize, Vec<Py<PyString>>>> = PyOnceLock::new();
     let names = NAMES.get_or_init(py, || {
         let (mut names, mut tables) = (FxHashMap::default(), vec![&GROUP[..]]);

@@ -247,7 +247,7 @@ impl PartitionLog {
                         .entry(place.into())
                         .or_insert(self.places.len() - 1)
                 }
-                None => return Ok(()), // a wrong key, or a group without a record before
+                None => return Ok(()), // a wrong key, or a group without an earlier record
             },
         };
         let place = &mut self.places[place];

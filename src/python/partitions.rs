@@ -3,8 +3,8 @@
 //!
 //! In CPython 3.11 to 3.13, a call of the class takes ten times longer than the functions of the
 //! stable ABI that allocate such a tuple and fill it. A later Python may initialize its tuples in
-//! another way (for example with a cached hash), so `are_alike` first compares a tuple made so with
-//! one of the class; if they differ, `Maker` calls the class.
+//! another way (for example with a cached hash). So `are_alike` first compares a tuple made in this
+//! way with one of the class; if they differ, `Maker` calls the class.
 
 use std::sync::MutexGuard;
 

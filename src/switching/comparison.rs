@@ -11,7 +11,7 @@ use crate::plans::clients::{Client, MayRun};
 use crate::plans::figures::Figures;
 use crate::plans::rebalance_plan::play;
 
-/// The figures of one assignor, or the error why it has none.
+/// The figures of one assignor, or the error because of which it has none.
 pub struct Candidate {
     pub assignor: Assignor,
     pub figures: Result<Figures, GroupError>,
@@ -87,7 +87,7 @@ fn own(group: &GroupSpec) -> Option<Assignor> {
 }
 
 /// Returns the figures of an eager group's own assignor, as if its members listed only this
-/// assignor. None if the group is not eager, or would never settle then.
+/// assignor. None if the group is not eager, or would never settle with this list.
 fn listed_alone(group: &GroupSpec, changes: &[Change]) -> Option<Figures> {
     let own = own(group).filter(|own| group.is_eager && own.withholds())?;
     let as_they_are: Vec<_> = (0..group.members.len() as u32).collect();
@@ -192,10 +192,11 @@ fn named(clients: &[Client]) -> String {
     names.join(" and ")
 }
 
-/// A criterion; the smallest value is the best. `equal` is appended to the reason if it decides.
+/// A criterion; the smallest value is the best. `equal` is appended to the reason if this criterion
+/// decides.
 struct Measure {
     of: fn(&Figures) -> f64,
-    /// A text that compares two values: that of the best candidate, and that of the candidate whose
+    /// A text that compares two values: the best candidate's, and the value of the candidate whose
     /// name is passed.
     words: fn(f64, &str, f64) -> String,
     equal: &'static str,
@@ -238,8 +239,8 @@ fn counted(number: f64, noun: &str) -> String {
 }
 
 /// Returns why the best candidate is better than the group's own assignor or, if that has no
-/// figures, than the next best. If `alone`, the own assignor's figures are those of members that
-/// list it alone.
+/// figures, than the next best. `alone`: the own assignor's figures are computed as if members
+/// listed it alone.
 fn reason(group: &GroupSpec, best: Ranked, others: &[Ranked], alone: bool) -> String {
     let is_own = |assignor: Assignor| group.assignor == Some(assignor.name());
     let mut name = best.0.name().to_owned();

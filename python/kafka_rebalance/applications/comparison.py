@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Compares settings of a classic Kafka Streams application: plays one input under each.
 
-The settings come first: the application is played with them until no rebalance is due. The changes
-come then. Without changes, the figures are those of the way to the settings.
+First, the application is played with the new settings until no rebalance is due; then the changes
+are played. Without changes, the figures count the rebalances that the settings cause.
 """
 
 from collections import Counter
@@ -26,9 +26,9 @@ class ComparedSettings(NamedTuple):
 
     @property
     def copies(self) -> int:
-        """Returns the number of standby tasks at the end, without warm-ups: those are the copies of
-        a task beyond its replicas. (The process that a task waits for may have one of the replicas,
-        so its copy is not always a warm-up.)
+        """Returns the number of standby tasks at the end, without warm-ups: a task's copies beyond
+        its replicas. (If the process that a task waits for has one of the replicas, its copy is not
+        a warm-up.)
         """
         counts = Counter(one for of in self.plan.likeliest.tasks.values() for one in of.standby)
         now = self.plan.replay.application.settings
@@ -37,7 +37,7 @@ class ComparedSettings(NamedTuple):
 
     @property
     def per_thread(self) -> tuple[int, int]:
-        """Returns the fewest and the most active tasks of a thread at the end."""
+        """Returns the smallest and the largest number of active tasks of a thread at the end."""
         counts = [len(of.active) for of in self.plan.likeliest.tasks.values()]
         return min(counts), max(counts)
 

@@ -46,7 +46,7 @@ class _Place(NamedTuple):
     ideal: Uuid | None
     lags: dict[Uuid, int]
     counts: dict[Uuid, int]
-    """How many active tasks of its kind (stateful or stateless) each process is to have."""
+    """The number of active tasks of its kind (stateful, stateless) that each process is due."""
 
     @property
     def is_stateful(self) -> bool:
@@ -158,7 +158,7 @@ def _belongs(place: _Place) -> Iterator[str]:
 
 
 def _not_yet(place: _Place) -> Iterator[str]:
-    """Yields why the task is not there yet: its lag, and its warm-up or those before it."""
+    """Yields why the task is not there yet: its lag, and its warm-up or the warm-ups before it."""
     replay, ideal = place.replay, place.ideal
     assert ideal is not None
     if place.owner is not None:

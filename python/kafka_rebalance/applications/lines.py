@@ -62,8 +62,8 @@ class SentAssignment(NamedTuple):
 
 
 def read_application(value: Any, at: str = FIELD) -> Application:
-    """Returns a leader's input. If the line lacks settings, they are Kafka's defaults; if it lacks
-    a topology, that is empty.
+    """Returns a leader's input. Settings that the line lacks are Kafka's defaults; without a
+    topology in the line, the topology is empty.
     """
     case = object_(value, at)
     if case.get("error") is not None:
@@ -190,7 +190,7 @@ def uuid_text(one: Uuid) -> str:
 
 
 def utc_text(at_ms: int) -> str:
-    """Returns a time in epoch ms as text in UTC; a time after Python's last date as that date."""
+    """Returns a time in epoch ms as text in UTC; Python's last date stands for all later times."""
     seconds = min(max(0, at_ms) // 1000, _LAST_S)
     return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%d %H:%M:%S} UTC"
 

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Measures how fast an application restores state, from two readings of its description.
 
-A thread sends the position of each copy of a task's state when it joins. A copy that is in the last
-rebalances before both readings has restored the difference of its positions. If it has reached the
-earlier end of its changelogs, it could have been faster: its rate is a lower bound. The records
-written to a task's changelogs are the difference of their ends in the readings.
+A thread sends the position of each copy of a task's state when it joins. If a copy exists in the
+last rebalance before each reading, it has restored the difference of its positions. If it has
+reached the earlier end of its changelogs, it could have been faster: its rate is a lower bound. The
+records written to a task's changelogs are the difference of their ends in the readings.
 """
 
 from typing import Any, NamedTuple
@@ -19,8 +19,9 @@ from .replayed import Place, Replay, read_replay
 
 
 class Rates(NamedTuple):
-    """Records a second: those of the slowest copy that is not caught up, or else the highest lower
-    bound; and the most that are written to the changelogs of one task.
+    """Measured rates, in records a second. `restore_rate` is the rate of the slowest copy that is
+    not caught up; without one, `is_bound` is True, and it is the highest lower bound. `write_rate`
+    is the highest rate at which the changelogs of one task grow.
     """
 
     restore_rate: int

@@ -46,12 +46,12 @@ SESSION_MS = 45_000
 """The default of `session.timeout.ms`."""
 _LONGS = 2**64
 _MOST_TASKS = 1_000
-"""The largest number of stateful tasks times the courses that are played."""
+"""The largest product of the numbers of stateful tasks and of courses to play."""
 
 
 class Course(NamedTuple):
-    """The course of a plan: the calls of the leader. `before` and `after` hold the process of each
-    active task, `tasks` the tasks of each thread at the end. `pauses` are those of `Running`.
+    """A possible course of a plan: the calls of the leader. `before` and `after` hold the process
+    of each active task, `tasks` the tasks of each thread at the end. `pauses`: see `Running`.
 
     `quick` is the course if copies are restored before follow-ups; None if it would be equal.
     """
@@ -86,7 +86,7 @@ class Course(NamedTuple):
         return self.before | {one.task: one.now for call in calls for one in call.moved}
 
     def depending(self) -> list[TaskId]:
-        """Returns the tasks whose process, after some phase, is another one in the quick course."""
+        """Returns the tasks that are at another process after some phase of the quick course."""
         if self.quick is None:
             return []
         found = set()
@@ -106,7 +106,7 @@ class Course(NamedTuple):
 
     @property
     def restored(self) -> dict[TaskId, int]:
-        """Returns how many records each task must restore before it runs, when it first must."""
+        """Returns how many records each task must restore the first time before it runs."""
         copies = [copy for call in self.calls for copy in call.restored]
         return {copy.task: copy.records for copy in reversed(copies)}
 
@@ -124,8 +124,8 @@ class Course(NamedTuple):
 
 
 class ApplicationPlan(Frozen):
-    """A plan of changes; `courses` holds one for each rank of a new process, in order
-    (only for the likeliest ones, of a large application).
+    """A plan of changes to an application. `courses` holds a course for each rank that a new
+    process can have, in order; for a large application, only for the likeliest ranks.
     """
 
     group: GroupSpec
@@ -242,7 +242,7 @@ def _likeliest_ranks(replay: Replay) -> list[tuple[Uuid, float]]:
 
 @dataclass
 class _Played:
-    """Plays changes one after another; `group` contains the members that are left."""
+    """Plays changes one after another. `group` contains the remaining members."""
 
     group: GroupSpec
     run: Running

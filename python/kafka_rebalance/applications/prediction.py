@@ -14,7 +14,7 @@
 5. Without either, the application is stable.
 
 Assumed  now, all active tasks run, and all standby tasks are caught up, except warm-ups: their
-         positions are those that were last sent. No records are written meanwhile.
+         positions are as last sent. No records are written meanwhile.
 """
 
 from collections.abc import Callable, Iterable
@@ -144,7 +144,7 @@ class Running:
         leader = self.application.leader_process_id
         if (
             leader not in there and left
-        ):  # any other process leads: the deadline is given either way
+        ):  # any other process may lead: the deadline is set in any case
             leader = left[0].info.process_id
         self.application = self.application._replace(threads=left, leader_process_id=leader)
         self.behind = {place: one for place, one in self.behind.items() if place[0] in there}
@@ -164,8 +164,8 @@ class Running:
         engine: Engine,
         within_ms: int | None = None,
     ) -> bool:
-        """Plays calls until none is due, or none `within_ms` after the first; returns False if that
-        takes more than 200.
+        """Plays calls until none is due, or none within `within_ms` after the first; returns False
+        if this takes more than 200 calls.
         """
         interval = self.application.settings.probing_rebalance_interval_ms
         ideal = ideal_owners(self.application, engine=engine)

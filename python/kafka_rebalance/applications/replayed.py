@@ -5,10 +5,11 @@ A broker describes what each thread sent in its last JoinGroup, which is the lea
 what it was assigned, which is the leader's answer. If the input, an inferred topology and assumed
 settings produce this answer, plans can rely on them.
 
-The candidates are tried in order, and the first with that answer is taken: the topologies, the end
-offsets (the present ones; the largest that a thread reported, which the leader certainly saw), the
-assignors, the tags (none; all that threads have), and `acceptable.recovery.lag` (the default; 0).
-If none has it, the candidate with the fewest differing threads is returned, with these.
+Candidates are tried in order until one produces the answer. They combine the topologies, the end
+offsets, the assignors, the tags (none, or all that threads have), and `acceptable.recovery.lag`
+(the default, or 0). End offsets are the present ones, or the largest that a thread reported: the
+leader certainly saw these. If none does, the candidate with the fewest differing threads is
+returned, and names them.
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -140,7 +141,7 @@ class Replay(NamedTuple):
 
     @property
     def problem(self) -> str | None:
-        """Returns why no plan can rely on this replay, and what to do; None if it is equal."""
+        """Returns why no plan can rely on this replay, and what to do; None if plans can."""
         if not self.differing:
             return None
         text = f"the last rebalance, played again, differs for {self.differing[0]}"

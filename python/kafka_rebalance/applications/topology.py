@@ -7,9 +7,9 @@
    standby task of it.
 3. A changelog `<group>-…-changelog` belongs to a stateful subtopology with as many tasks as the
    changelog has partitions. If several fit, it belongs to the one that reads a topic with the name
-   of the changelog's store (`<group>-STORE-repartition`); without such a one, each of them is a
-   candidate, and `replayed` chooses. If none is stateful (no thread has reported anything yet), all
-   that have as many tasks are candidates, first those that read a repartition topic.
+   of the changelog's store (`<group>-STORE-repartition`); without one, each of them is a candidate,
+   and `replayed` chooses. If none is stateful (no thread has reported anything yet), all that have
+   as many tasks are candidates, first those that read a repartition topic.
 4. A stateful subtopology without a changelog uses its source topics as changelogs
    (`topology.optimization`).
 

@@ -74,7 +74,7 @@ def assign_with_figures(
     """
     name = assignor_of(group, assignor)
     bare = name.partition("?")[0]
-    if bare == WEIGHTED:  # its figures are of its search: in Python, one run answers both
+    if bare == WEIGHTED:  # its figures come from its search: in Python, one run returns both
         from .balance import figures, weighted
 
         answer, found = figures.weighted_answer(group, weighted.options_of(name))

@@ -26,7 +26,7 @@ class RebalanceProtocol(Enum):
 
 @runtime_checkable
 class Assignor(Protocol):
-    """The methods and properties of an assignor; `register` makes a custom assignor known.
+    """The methods and properties of an assignor. `register` makes a custom assignor known.
 
     A class that derives from this one must define `name` and `assign`. The defaults of the other
     methods are those of an eager assignor without user data, such as Kafka's `range`.

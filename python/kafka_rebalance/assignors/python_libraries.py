@@ -129,7 +129,7 @@ def _aiokafka_sends(made: Any, member: Member) -> Any:
 
 
 class _Library(NamedTuple):
-    """A library: `sends` encodes a member, `members` makes the argument of its `assign`."""
+    """How to call a library: `sends` encodes a member, `members` makes the argument of `assign`."""
 
     package: str
     extra: str

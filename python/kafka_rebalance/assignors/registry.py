@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Finds assignors by name: Kafka's own, those of other libraries, and those of users.
+"""Finds assignors by name: Kafka's, other libraries' and users' own.
 
 A *server-side* assignor runs in the brokers: "consumer/uniform" is the assignor "uniform" of groups
 of the consumer protocol (KIP-848). Members do not list it.
@@ -133,7 +133,7 @@ BUILT_IN = {
 
 
 class ServerSide(NamedTuple):
-    """A server-side assignor; `shares` is True if several members can have one partition."""
+    """A server-side assignor. `shares` is True if several members can have one partition."""
 
     assign: Callable[[GroupSpec], Assignment]
     shares: bool = False

@@ -28,9 +28,9 @@ TEXTS = frozenset(("group_id", "error"))
 class ApplicationRow(NamedTuple):
     """An application, and a plan of it; a row with an `error` lacks the plan, or all but the id.
 
-    `records_behind`      the most records that a task lacks where it belongs
+    `records_behind`      the largest number of records that a task lacks where it belongs
     `next_rebalance_ms`   0 means at once, None that no rebalance follows
-    `moved_tasks`         to another process; this and the figures below are of the likeliest course
+    `moved_tasks`         to another process; this and the next figures: in the likeliest `Course`
     `restored_records`    of all active tasks that do not run before they are restored
     """
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Answers a batch of groups: the core does, or Python for the rows that the core refuses.
+"""Answers a batch of groups: in the core, or in Python for rows that the core refuses.
 
 1. The core answers the batch, all rows at once.
 2. It refuses plans of groups that a broker assigns, and of the switch to another protocol: the

@@ -41,7 +41,7 @@ class Job(Frozen):
 
 
 class Done(Frozen):
-    """The counts of a job, and its seconds of wall time; `errors` includes `never_ends`."""
+    """The counts of a job, and its seconds of wall time. `errors` includes `never_ends`."""
 
     groups: int
     errors: int
@@ -60,7 +60,7 @@ class WrittenPart(Frozen):
 
 
 def summed(parts: Iterable[WrittenPart], seconds: float) -> Done:
-    """Returns the counts of a job, from those of its parts."""
+    """Returns the counts of a job: the sums over its parts."""
     counts = [(part.groups, part.errors, part.never_ends) for part in parts]
     groups, errors, never_ends = map(sum, zip(*counts, strict=True))
     return Done(groups, errors, never_ends, seconds)

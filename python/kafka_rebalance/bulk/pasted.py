@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Makes contract lines from the tables of `kafka-consumer-groups.sh --describe` and of rpk.
 
-A line that names the columns of a table starts it; a row is cut at the places of these names. The
+A line that names the columns of a table starts it; a row is cut where these names begin. The
 rows of all tables count. The table of members (`--members --verbose`) shows their partitions and,
 by its order, who joined first. In Kafka 3.8 and 3.9 it lacks the topics, so the table of
 `--offsets` must show the partitions. Facts that the text lacks are assumed: see ASSUMED.
@@ -72,7 +72,11 @@ _SHOW_MORE = (
 
 
 class Pasted(NamedTuple):
-    """Pairs (number in the text, line); which keys of ASSUMED apply; groups without members."""
+    """The lines that pasted tables become.
+
+    `lines` are pairs (number in the text, contract line), `assumed` the keys of ASSUMED that apply,
+    `empty` the groups without members.
+    """
 
     lines: list[tuple[int, _Line]]
     assumed: list[str]
@@ -116,8 +120,8 @@ def _head(line: str) -> _Head | None:
 class _Group:
     """One group, as the text shows it.
 
-    `shown` and `offsets` are the members' partitions in the table of members and in that of
-    offsets. In `shown`, a topic without a name is #0, #1 and so on, by its place in the row. `said`
+    `shown` and `offsets` are the members' partitions in the tables of members and of offsets. In
+    `shown`, a topic without a name is #0, #1 and so on, by its place in the row. `said`
     contains the lines of rpk's summary by name, and SAID for a sentence of Kafka's command.
     """
 

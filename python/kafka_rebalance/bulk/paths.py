@@ -83,7 +83,7 @@ _WRITTEN = re.compile(
     r"|(?:(?:plans|summary)/)?(?:change=[^/]*/)?"
     r"(?:part-[^/]*\.parquet|_SUCCESS|_temporary/.*|\.[^/]*\.crc)"
 )
-"""Matches the files that `fleet` writes, and those of its older versions (`change=…`)."""
+"""Matches the files that `fleet` writes, and that older versions of it wrote (`change=…`)."""
 
 
 def _foreign_file(target: Path) -> Path | None:

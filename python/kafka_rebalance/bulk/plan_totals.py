@@ -24,7 +24,7 @@ _COUNTS = (
 _FIGURES = (*(f"spread_{when}" for when in _SPREADS), "group_moves")
 _PERCENTILES = {"p50": 0.5, "p90": 0.9, "p99": 0.99, "max": 1.0}
 _MOST_HELD = 1_000
-"""The most groups that are kept while the worst are searched."""
+"""The largest number of groups to keep while the worst are searched."""
 READ = (
     "group_id", "settled", "error", "error_kind", "unavailable_rounds", *_SUMS,
     *(f"balance_{when}.{end}" for when in _SPREADS for end in ("min", "max")),
@@ -34,7 +34,7 @@ READ = (
 
 @dataclass
 class PlanTotals:
-    """The totals of one change; `values` contains the figures of each group, in no order."""
+    """The totals of one change. `values` contains the figures of each group, in no order."""
 
     counts: Counter[str] = field(default_factory=Counter)
     errors: Counter[str] = field(default_factory=Counter)

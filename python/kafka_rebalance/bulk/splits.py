@@ -24,12 +24,12 @@ slower because they do not fit into caches.
 """
 
 _VALUE_BYTES = 16
-"""The approximate bytes of memory for each value of a nested column: a name with its offset, or a
-number.
+"""The approximate number of bytes in memory for each value of a nested column: a name with its
+offset, or a number.
 """
 
 _LEAST_BYTES, _MOST_BYTES = 4 * 1024 * 1024, 128 * 1024 * 1024
-"""The least and the most bytes of input for a task."""
+"""The smallest and the largest size of a task's input, in bytes."""
 _TASKS_A_CORE = 2
 
 _COMPRESSED = (".gz", ".bz2", ".zst", ".lz4", ".br")
@@ -37,7 +37,7 @@ _BUFFER_BYTES = 1024 * 1024
 
 
 class Split(Frozen):
-    """The bytes [start, end) of a file; `cluster` is the one that its directory names."""
+    """The bytes [start, end) of a file. `cluster` is the one that its directory names."""
 
     path: str
     start: int

@@ -30,15 +30,15 @@ LIMITS: dict[str, str] = {
     "moves": "partitions that the planned change moves",
     "stops": "partitions that have no reader for a time because of the planned change",
 }
-"""Each limit, named as its option, with its meaning in the help; the first word is counted."""
+"""Each limit, named as its option -> its meaning, for the help; its first word is the unit."""
 
 
 SWITCHED = "switched"
-"""The kind of a group that differs from the end of its planned switch."""
+"""The kind of problem if a group differs from the end of its planned switch."""
 
 
 class ProblemKind(NamedTuple):
-    """A kind of problem; `see` is the page that explains it."""
+    """The severity and the meaning of a kind of problem. `see` is the page that explains it."""
 
     severity: Severity
     meaning: str
@@ -46,11 +46,11 @@ class ProblemKind(NamedTuple):
 
 
 NOT_KNOWN = "not known"
-"""The kind of a group on which a plan says nothing: a rack is lost, and no member names its own."""
+"""The kind of problem if a plan cannot tell: a rack is lost, and no member names its rack."""
 
 
 ERROR = "error"
-"""The kind of an input that cannot be read, and of a group that cannot be planned."""
+"""The kind of problem of an input that cannot be read, or a group that cannot be planned."""
 OVER_LIMIT = {
     f"max-{name}": ProblemKind("error", f"more {meaning} than the limit", "docs/in-ci.md#limits")
     for name, meaning in LIMITS.items()
@@ -73,7 +73,7 @@ KINDS = {
 
 
 class Problem(NamedTuple):
-    """A problem of a group or of a client, whose `group_id` is its file (and document in it).
+    """A problem of a group, or of a client: then `group_id` is its file (and document in the file).
 
     `file` and `line` are the place of the problem.
     """

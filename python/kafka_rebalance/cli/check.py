@@ -59,7 +59,7 @@ _KEYS: dict[str, tuple[Any, str]] = {
     ),
     **{f"max-{one}": (int, "a whole number from 0 on") for one in LIMITS},
 }
-"""The keys of the TOML table, named as the options -> the types of their values, and as text."""
+"""Key of the TOML table, named as the option -> the type of its value, and its name in errors."""
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -172,8 +172,8 @@ def _planned(
 ) -> tuple[RebalancePlan | Problem | None, list[str]]:
     """Returns the plan of a group, or its problem; None if no change affects it.
 
-    One of several groups is planned without the changes that do not affect it; the list holds
-    these, as lines `CHANGE: problem`.
+    One of several groups is planned without the changes that do not affect it; the list holds the
+    left-out changes, as lines `CHANGE: problem`.
     """
     work = partial(plans_by_leader, engine=args.engine)
     found = answer(group, args, work, alone=alone)

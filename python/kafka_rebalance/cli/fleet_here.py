@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Answers a fleet in local files of contract lines in this process: seconds sooner than Spark
-starts. Its files and reports are those that Spark would write.
+"""Answers a fleet in local files of contract lines in this process: seconds sooner than Spark could
+start. Its files and reports are those that Spark would write.
 """
 
 import argparse
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from kafka_rebalance.bulk.parts import Done
 
 MOST_BYTES = 100_000_000
-"""If INPUT has at least so many bytes, Spark answers."""
+"""If INPUT has at least this many bytes, Spark answers."""
 
 
 def files_here(args: argparse.Namespace) -> list[Split] | None:
@@ -46,7 +46,7 @@ def files_here(args: argparse.Namespace) -> list[Split] | None:
 
 
 class Here:
-    """The fleet in these files; `OnSpark` is the fleet in all other inputs."""
+    """The fleet in these files. `OnSpark` is the fleet in all other inputs."""
 
     plain = True
 
@@ -67,7 +67,7 @@ class Here:
         return replace(done, counts=_COUNTS[args.word](self._answers)), {}
 
     def causes(self) -> dict[str, int]:
-        return {}  # only records have them
+        return {}  # only records have causes of errors
 
     def endless(self, most: int) -> list[tuple[str | None, str]]:
         """Returns (cluster, id) of groups whose assignor never ends: the first `most` by id."""
@@ -131,7 +131,7 @@ class Here:
         return rows, {change: {"change": change, **one.row(1)} for change, one in whole.items()}
 
     def bins(self, figure: str) -> list[Bin]:
-        """Returns a histogram over all groups; its bins are those of `fleet_histogram`."""
+        """Returns a histogram over all groups, with the bins of `fleet_histogram`."""
         found: Counter[int] = Counter()
         for (_, change), one in self._changes.items():
             if change == "":
@@ -148,7 +148,7 @@ class Here:
         return {"error": error, "groups": groups}
 
     def rows(self, names: Sequence[str]) -> Iterator[dict[str, Any]]:
-        """Yields rows with these columns of the answers, after `cluster` if they have it."""
+        """Yields rows with these columns of the answers, after `cluster` if they contain it."""
         keys = ["cluster"] * self._has_cluster
         for table in read_columns(self._answers, [*keys, *names]):
             yield from table.to_pylist()

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The jobs of `fleet` that run on Spark."""
+"""`fleet` on Spark: runs the jobs, and reads figures from their answers.
+
+The functions below the class are for `fleet` without Spark, too.
+"""
 
 import argparse
 import os
@@ -22,7 +25,11 @@ if TYPE_CHECKING:
 
 
 class OnSpark:
-    """The fleet in any INPUT, answered by Spark; `plain` is that of `paths.local`."""
+    """The fleet in any INPUT, answered by Spark.
+
+    `plain`: whether a path without a scheme is local (`paths.local`). Call `plan` before `summary`,
+    `bins` and `most_frequent_error`.
+    """
 
     def __init__(self, args: argparse.Namespace, spark: "SparkSession", *, plain: bool) -> None:
         self.args = args
@@ -32,7 +39,7 @@ class OnSpark:
 
     @cached_property
     def _read(self) -> tuple["DataFrame", Callable[[], dict[str, int]]]:
-        """Returns the groups to assign, and a function that counts, after the job, the others."""
+        """Returns the groups to assign, and a function that counts the others after the job."""
         from kafka_rebalance.spark import jobs
 
         args = self.args
@@ -76,7 +83,7 @@ class OnSpark:
         return {row[0]: row[1] for row in found.groupBy("cause").sum("records").collect()}
 
     def rows(self, names: Sequence[str]) -> Iterator[dict[str, Any]]:
-        """Yields rows with these columns of the answers, after `cluster` if they have it."""
+        """Yields rows with these columns of the answers, after `cluster` if they contain it."""
         from kafka_rebalance.spark import schema
 
         answers = self._spark.read.parquet(self.args.output)

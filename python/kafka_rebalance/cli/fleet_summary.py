@@ -33,7 +33,7 @@ Fleet: TypeAlias = "OnSpark | Here"
 
 _WORST = 20
 _AT_LEAST = 5
-"""At least so many groups are listed, even if they end as even as possible."""
+"""At least this many groups are listed, even if they end as even as possible."""
 _MOST_RACKS = 12
 _MOST_CLUSTERS = 50
 _USUAL = ("add-members=1", "remove-members=1")

@@ -56,7 +56,7 @@ class BadGroup(NamedTuple):
 
 
 def add_arguments(parser: argparse.ArgumentParser, only: Container[str] | None = None) -> None:
-    """Adds the options for input and output, and for changes (`only` is that of `add_changes`)."""
+    """Adds the options for input and output, and for changes; `only` is for `add_changes`."""
     add_input(parser)
     add_changes(parser, only)
 
@@ -130,10 +130,10 @@ def read_groups(
 ) -> Iterator[GroupSpec | BadGroup]:
     """Yields every group of the input, or only the one whose id `--group` names.
 
-    `on_left_out` is that of `live.snapshot_lines`. The partitions without a leader are kept in
-    `leaderless`. If the file or the cluster lacks the group that `--group` names, an error for that
-    group is yielded. If there is no group at all, a sentence on standard error reports this,
-    because nothing else would be printed.
+    `on_left_out(group_id, why)` is called for groups of a cluster that have no line. The partitions
+    without a leader are kept in `leaderless`. If the file or the cluster lacks the group that
+    `--group` names, an error for that group is yielded. If there is no group at all, a sentence on
+    standard error reports this, because nothing else would be printed.
     """
     if (args.file is None) == (args.bootstrap_server is None):
         args.parser.error("give either FILE or --bootstrap-server")
@@ -229,7 +229,7 @@ def cluster_groups(
     on_left_out: Callable[[str, str], None] | None,
     on_listed: Callable[[Mapping[str, "Listed"]], None] | None = None,
 ) -> Iterator[tuple[GroupSpec | BadGroup, Any]]:
-    """Yields each group with its contract line; the parameters are those of `snapshot_lines`."""
+    """Yields each group with its contract line; for the parameters, see `snapshot_lines`."""
     from kafka_rebalance.live import snapshot_lines
 
     lines = snapshot_lines(
@@ -392,7 +392,7 @@ def _hint(error: GroupError, group: GroupSpec, args: argparse.Namespace) -> str:
 
 
 def _near(problem: str, known: Iterable[str]) -> str:
-    """Returns the suggestion for a problem that names, in quotes, what does not exist; else ""."""
+    """Returns the suggestion for a problem with an unknown name in quotes; else ""."""
     found = re.search(r'"(?:[^"\\]|\\.)*"', problem)
     return did_you_mean(json.loads(found[0]), known) if found else ""
 

@@ -36,7 +36,7 @@ from .options import REPEATED, add_cluster, add_table, cluster_configs
 
 _NONE = "a group that only commits offsets has no record of its own"
 _GIVE_ALL = "give all records of __consumer_offsets"
-_LOG_LINE_BYTES = 1 << 20  # a coordinator writes no longer line to its log
+_LOG_LINE_BYTES = 1 << 20  # # the lines of a coordinator's log are shorter
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -145,7 +145,7 @@ def _recorded(args: argparse.Namespace, missing: list[str]) -> Recorded:
     configs, sessions = cluster_configs(args), {}
     try:
         sessions = group_sessions(args.bootstrap_server, args.group, configs=configs)
-    except ClusterError as error:  # then they are the defaults, if the cluster can be read at all
+    except ClusterError as error:  # then the defaults hold, if the cluster can be read at all
         if isinstance(error, NotReachedError) and error.none_answered:
             raise
     # --replay, --what-if and --output need each generation; rows alone take much less memory.

@@ -12,7 +12,7 @@ from kafka_rebalance.group.field_paths import MAX_INT32
 from kafka_rebalance.group.model import MAX_PARTITIONS, quoted
 
 MOST_DIGITS = 10
-"""The most digits of a number; Python's time to read a number grows with their square."""
+"""The largest number of digits; Python's time to read a number grows with their square."""
 
 
 def whole(least: int) -> Callable[[str], int]:
@@ -88,7 +88,7 @@ def add_table(parser: Any, table: str, **how: Callable[[str], Any] | Mapping[str
 
 
 def add_cluster(parser: argparse.ArgumentParser, *, instead: str = "") -> None:
-    """Adds the option that names the cluster, and those of the client that connects to it."""
+    """Adds the option that names the cluster, and the options of the client that connects to it."""
     broker = f"--bootstrap-server H:P: a broker, or several separated by commas{instead}"
     add_table(parser, broker, bootstrap_server={"required": not instead})
     add_client_settings(parser)

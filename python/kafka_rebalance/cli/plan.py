@@ -61,7 +61,7 @@ _OPTIONS = """
 
 
 def add_asked(parser: argparse.ArgumentParser, table: str = "", **how: Any) -> None:
-    """Adds the options for a group, its changes and its assignor, and those of a `table`."""
+    """Adds the options for a group, its changes and its assignor, and the options of a `table`."""
     add_arguments(parser)
     add_assignor(parser)
     add_objective(parser)
@@ -71,7 +71,7 @@ def add_asked(parser: argparse.ArgumentParser, table: str = "", **how: Any) -> N
 
 
 class _Answer(NamedTuple):
-    """The plan that is shown, and those of all possible leaders (none with --assignor)."""
+    """The plan that is shown, and the plans of all possible leaders (none with --assignor)."""
 
     planned: RebalancePlan
     led: tuple[LedPlan, ...] = ()
@@ -154,7 +154,7 @@ def _answer(
 
 
 def _notes(one: _Answer, args: argparse.Namespace, *, cheap: bool = False) -> tuple[Note, ...]:
-    is_own = args.assignor is None  # `compare` asks the group's own assignor
+    is_own = args.assignor is None  # `compare` plays the group's own assignor
     return plan_notes(one.planned, one.led, draws=args.samples, is_own=is_own, cheap=cheap)
 
 
@@ -217,7 +217,7 @@ def _show(answer: _Answer, args: argparse.Namespace) -> None:
 def _samples(planned: RebalancePlan, args: argparse.Namespace) -> Samples | None:
     """Returns plans with other random ids; None without guesses, or if a change names a guess."""
     if planned.has_guesses and args.samples != 0:
-        with suppress(NotAffected):  # each draw has other ids
+        with suppress(NotAffected):  # each plan makes other ids, so a named id may be absent
             return planned.sample(args.samples)
     return None
 

@@ -65,7 +65,7 @@ def run(args: argparse.Namespace) -> int:
     if args.gate and (live is None or args.group is None):
         args.parser.error("--gate needs --bootstrap-server and --group")
     group = None
-    if not args.gate or args.file is not None:  # of a gate, FILE has the group before the deploy
+    if not args.gate or args.file is not None:  # with --gate, FILE holds the earlier group
         args.bootstrap_server = None if args.gate else live
         group = one_group(args)
         if group is None:
@@ -114,7 +114,7 @@ def _forecast(args: argparse.Namespace, group: GroupSpec, workload: Workload) ->
 
 
 def _gate(args: argparse.Namespace, workload: Workload, before: GroupSpec | None) -> int:
-    """Waits until two descriptions in a row show one group, as planned; returns the exit code."""
+    """Waits until two equal descriptions in a row are as planned; returns the exit code."""
     differs = partial(differences, per_pod=args.per_pod, before=before, engine=args.engine)
     ends_s = monotonic() + args.for_s
     found, last = ["it was never seen at rest"], None

@@ -22,7 +22,7 @@ from .lines import Leaderless
 
 
 class LeftOut(NamedTuple):
-    """A group of Kafka Streams for which nothing is played; `to_dict` is its JSON line."""
+    """A group of Kafka Streams for which nothing is played. `to_dict` is its JSON line."""
 
     group_id: str
     why: str
@@ -32,7 +32,7 @@ class LeftOut(NamedTuple):
 
 
 class Emptied(NamedTuple):
-    """A group that has no members after the changes; `result` is the sentence that reports it."""
+    """A group that has no members after the changes. `result` is the sentence that reports it."""
 
     group_id: str
     result: str
@@ -47,7 +47,7 @@ class Emptied(NamedTuple):
 
 
 class CannotSwitch(Emptied):
-    """A group that cannot switch its protocol; `result` is the reason."""
+    """A group that cannot switch its protocol. `result` is the reason."""
 
 
 def unchanged(group_id: str, lines: Sequence[str]) -> str:
@@ -76,9 +76,9 @@ class Tally:
     unreadable    bad groups that could not be read
     unaffected    groups that no change affects
     not_affected  change -> the number of groups that it does not affect, and the first reason
-    switched      whether a change is left out because a group has already what it leads to
-    led           groups that have the member of `--leader`, or several with its shortened id
-    streams       why groups are left out (`LeftOut`) -> their ids
+    switched      whether a switch was left out, because a group already has its target
+    led           groups with a member whose id, or shortened id, equals `--leader`
+    streams       the reason (`LeftOut`) -> the ids of the groups that were left out for it
     leaderless    the partitions without a leader in the groups' topics
     libraries     an unknown client library -> groups that have members or a leader of it
     """

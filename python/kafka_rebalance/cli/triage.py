@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 CONNECT = "connect"
 _NEWEST = 200_000
-"""How many of the newest offsets of `__consumer_offsets` are read; kafka-python takes seconds."""
+"""The number of newest offsets of `__consumer_offsets` to read; kafka-python takes seconds."""
 _RECENT_MS = 3_600_000
 _APART_S, _MOST_NAMED = 30, 5
 """The seconds between two descriptions of groups whose rebalances no record shows."""
@@ -78,7 +78,7 @@ def show_all(args: argparse.Namespace, patterns: Sequence[str] | None, show: _Sh
 def triaged(
     args: argparse.Namespace, patterns: Sequence[str] | None, *, counts: bool = False
 ) -> tuple[list[triage.TriagedGroup], list[BadGroup]]:
-    """Returns the groups that fit a pattern (None: all), and the errors of the others.
+    """Returns the groups that fit a pattern (None: all), and the errors of other groups.
 
     With `counts`, the groups of a cluster have their number of rebalances.
     """
@@ -89,7 +89,7 @@ def triaged(
 
 @dataclass(slots=True)
 class _Look:
-    """One reading of the groups that fit a pattern; `listed` are all groups of the cluster."""
+    """One reading of the groups that fit a pattern. `listed` are all groups of the cluster."""
 
     args: argparse.Namespace
     patterns: Sequence[str] | None
@@ -287,7 +287,7 @@ def described(
 
 
 def _weighed(args: argparse.Namespace, one: Description) -> Description:
-    """Returns the description; the command to ask about loads gets the weights' options, too."""
+    """Returns the description; the command that it advises gets the options of the weights, too."""
     given = [(f"--{name}", vars(args).get(name)) for name in ("weights", "capacity")]
     options = [shell_option(option, value) for option, value in given if value is not None]
     return replace(

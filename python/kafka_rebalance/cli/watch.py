@@ -39,7 +39,7 @@ from .tally import OF_APPLICATION
 _Events = queue.SimpleQueue[tuple[str, tuple[Any, ...], dict[str, Any]]]
 """Calls of a listener: the method, and its arguments by position and by name."""
 PATIENCE_S = 60.0
-"""For how many seconds a cluster may be silent; a broker restarts in less time."""
+"""The seconds for which a cluster may be silent; a broker restarts in less time."""
 _OF_NAMED_S, _OF_ALL_S = 0.5, 5.0
 """The seconds between two descriptions of named groups, and of all groups."""
 _WITHOUT_MEMBERS = (EMPTY, "state: Dead", NO_SUCH_GROUP)
@@ -101,7 +101,7 @@ class _Queued:
 
 @dataclass
 class _Watch:
-    """Prints what happens to the groups; `names` is None if patterns select them."""
+    """Prints what happens to the groups. `names` is None if patterns select them."""
 
     args: argparse.Namespace
     names: list[str] | None
@@ -218,7 +218,7 @@ class _Watch:
             print_note(f"{who} does not answer ({why}); waiting")
 
     def _check_patience(self) -> None:
-        """Raises the error if no server has answered for a minute, or none at the start."""
+        """Raises the error if no server answers for a minute, or if none answers at the start."""
         for error, since_s in self.lost.values():
             is_over = time.monotonic() - since_s > PATIENCE_S
             if [is_over, error.none_answered, not self.has_begun].count(True) > 1:

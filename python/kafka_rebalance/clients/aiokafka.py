@@ -172,8 +172,8 @@ class Weighted(_Assignor):
 
     `weights` is a `Load`, another function of group id and partitions, or a mapping from (topic,
     partition). `settings` are as in "budget=3&tolerance=5%". The leader itself requests a rebalance
-    only if `rebalance_every` is given, and at most once in that many seconds; each stops all
-    members.
+    only if `rebalance_every` is given, and at most once in that many seconds, because each
+    rebalance stops all members.
     """
 
     name = EAGER[WEIGHTED]

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a consumer remembers while it leads a group that runs `balanced` or `weighted`.
+"""The memory of a consumer that leads a group with `balanced` or `weighted`.
 
 Each rebalance is answered in these steps:
 
-1. If members and topics are those of the last answer, and that answer withheld partitions or is
+1. If members and topics are as in the last answer, and that answer withheld partitions or is
    younger than `FREEZE_S`, the weights of the last answer are used again. If also each member
    claims only what the last target gives it or what it claimed before, that target is used again.
    So the second round of a cooperative rebalance takes no further partition from a member.
@@ -11,8 +11,8 @@ Each rebalance is answered in these steps:
    nothing from its owner; it hands out partitions without an owner, by their number. With weights,
    members without any partition first get an even share of the load, whatever the budget: else
    those that join late would wait for many rebalances. The leader requests that rebalance as soon
-   as it has weights, once for these members. A new leader, which finds partitions without an owner,
-   may be in another leader's second round: within a budget or by weights, it takes nothing.
+   as it has weights, once for these members. If a new leader finds partitions without an owner,
+   this may be the second round of another leader: with a budget or weights, it takes nothing.
 3. In a cooperative group, a partition is withheld if its new owner does not claim it and another
    member does, however old that claim is: the other member may still read it. A claim that a member
    repeats after two answers against it is ignored, or it would be withheld for ever.
@@ -48,7 +48,7 @@ FREEZE_S = 60.0
 MAX_AGE_S = 600.0
 READ_EVERY_S, FIRST_AFTER_S = 60.0, 10.0
 BEGINS_AFTER_S = 1.0
-"""The rebalance that the leader has just decided ends before the leader begins to read."""
+"""Seconds from an answer until the leader reads weights: the rebalance should end before that."""
 PAYS_IN_A_ROW = 3
 _MOST_WEIGHT = 2**53
 
@@ -60,7 +60,7 @@ Source = Weights | Callable[[str, Sequence[TopicPartition]], Weights]
 class PlugInOptions(Frozen):
     """The options of a plug-in. Times are in seconds.
 
-    `settings` are those of an assignor's name, as "budget=3&tolerance=5%". `rebalance_every` is the
+    `settings` are as in an assignor's name: "budget=3&tolerance=5%". `rebalance_every` is the
     shortest time between two rebalances that the leader requests itself; None: it requests none.
 
     Errors   GroupError for wrong settings; ValueError for a wrong `rebalance_every`.
@@ -101,11 +101,11 @@ class LastAnswer(Frozen):
     since: float
 
     def is_of(self, topics: Sequence[Topic], members: Sequence[Member]) -> bool:
-        """Returns whether members, subscriptions and topics are those of this answer."""
+        """Returns whether members, subscriptions and topics are as in this answer."""
         return bool(_group(topics, members) == _group(self.topics, self.members))
 
     def agrees(self, members: Sequence[Member]) -> bool:
-        """Returns whether each member claims only what this target gives it or it claimed before.
+        """Returns whether members claim only partitions of this target or of their earlier claims.
 
         A member that did not receive the answer still claims what it had before.
         """
@@ -123,7 +123,7 @@ def _group(topics: Sequence[Topic], members: Sequence[Member]) -> Any:
 
 
 class Leading:
-    """Computes a consumer's answers while it is the leader; `rejoin` requests a rebalance."""
+    """Computes a consumer's answers while it is the leader. `rejoin` requests a rebalance."""
 
     def __init__(self, options: PlugInOptions, rejoin: Callable[[], None]) -> None:
         self.options, self._rejoin = options, rejoin
@@ -139,7 +139,7 @@ class Leading:
     def decide(
         self, group_id: str, topics: tuple[Topic, ...], members: tuple[Member, ...], _listed: str
     ) -> LegalAnswer:
-        """Returns each member's partitions; the parameters are those of `leader.legal`."""
+        """Returns each member's partitions; for the parameters, see `leader.legal`."""
         members = self._without_repeated(tuple(map(_with_history, members)))
         self._has_led = True
         last, now = self._last, time.monotonic()
@@ -348,7 +348,7 @@ def _with_history(member: Member) -> Member:
 
 
 def _without_claimed(target: LegalAnswer, members: Sequence[Member]) -> LegalAnswer:
-    """Returns the target without partitions that others claim, and their new owner does not."""
+    """Returns the target without the partitions that only others than their new owner claim."""
     claims = {member.member_id: set(member.owned_partitions) for member in members}
     claimed = set().union(*claims.values())
     return {

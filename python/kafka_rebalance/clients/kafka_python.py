@@ -62,7 +62,7 @@ class _Assignor(AbstractPartitionAssignor):  # type: ignore[misc]
         }
 
     def _decide(self, consumer: Any) -> Decide | None:
-        """Returns the function that computes the answer; None: the assignor of Kafka does."""
+        """Returns the function that computes the answer; None: Kafka's assignor computes it."""
         return None
 
     def metadata(self, topics: Iterable[str]) -> Any:
@@ -136,7 +136,8 @@ class _Cooperative(_Assignor):
     """An assignor whose members keep their partitions when they join.
 
     As in Java, a consumer whose list also contains an eager assignor is eager. A group that changes
-    from an eager assignor to this one, by two rolling restarts, depends on that in the first.
+    from an eager assignor to this one, by two rolling restarts, depends on this rule in the first
+    restart.
     """
 
     def supported_protocols(self) -> list[Any]:

@@ -80,10 +80,10 @@ def legal(
     next leader after a session timeout; so this function raises none.
 
     1. Kafka's assignor computes an answer. Anomalies are logged.
-    2. If it throws, never ends, or assigns a member a topic to which the member does not subscribe
-       (which ends aiokafka's consumer, and makes other clients join again for ever), it computes a
-       second answer, from an input without members that subscribe to nothing, and without claims
-       that cannot be kept: those to other topics, or to partitions that do not exist.
+    2. A second answer is computed if the first one throws, never ends, or assigns a member a topic
+       to which the member does not subscribe. (That would end aiokafka's consumer, and make other
+       clients join again for ever.) The input of the second answer lacks members that subscribe to
+       nothing, and claims that cannot be kept: to other topics, or to partitions that do not exist.
     3. If the second answer has such a problem too, or its input would be the same, range computes
        the answer of this generation: it needs no claims, and always has an answer. In a cooperative
        group, a partition that another member claims is not assigned until the next generation.

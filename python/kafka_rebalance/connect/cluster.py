@@ -11,12 +11,13 @@ from kafka_rebalance.frozen import Frozen
 
 
 class ClusterRound(Frozen):
-    """What one rebalance of a cluster starts from.
+    """The input of one rebalance of a cluster.
 
-    `running[worker]` is the work that the worker reports. If it is None, the worker reports what it
-    ran after the previous round, or no work if it was absent then and is not `retained`. `config`
-    maps connectors to their numbers of tasks. `apply` lists the workers that receive the answer;
-    None: all do.
+    `running[worker]` is the work that the worker reports. None: it reports the work that it had
+    after the previous round. A worker that was absent then reports nothing, unless `retained`
+    contains it: then it reports the work that it had when it was last present. `config` maps
+    connectors to their numbers of tasks. `apply` lists the workers that receive the answer; None:
+    all do.
     """
 
     time_ms: int
@@ -44,8 +45,9 @@ class RoundAnswer(Frozen):
 class ConnectCluster:
     """A Connect cluster. Call `step` once for each rebalance, in order of time.
 
-    With `own_order`, a worker keeps its work in its own order, as a real worker does; without, in
-    the order in which the leader read it. In rare cases this order decides which work is revoked.
+    With `own_order`, a worker keeps its work in its own order, as a real worker does; without it,
+    in the order in which the leader read it. In rare cases this order decides which work is
+    revoked.
     """
 
     def __init__(

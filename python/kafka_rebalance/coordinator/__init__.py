@@ -4,7 +4,7 @@
     machine          events, effects, the state, deadlines, appends, loading
     offsets          committed offsets
     classic_group    groups whose leader assigns: `join_group`; `member_requests` has the others
-    broker_assigned  what groups have in common whose broker assigns
+    broker_assigned  what all groups whose broker assigns have in common
     consumer_group, share_group, streams_group   the kinds of these (KIP-848, 932, 1071)
 
 The classes of requests and responses are in the modules of `kafka_rebalance.wire`.

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The group coordinator without I/O: it takes events and the time, and returns effects.
 
-A Coordinator stands for one partition of `__consumer_offsets`: it has the groups that hash to it.
-It reads no clock, draws nothing at random, and never blocks: equal events in equal order lead to
+A Coordinator stands for one partition of `__consumer_offsets`: it holds the groups that hash to it.
+It reads no clock, uses no random numbers, and never blocks: equal events in equal order lead to
 equal effects and equal states. The caller calls `handle(Tick(), t)` when `next_deadline_ms()` is
 `t`, carries out every Append and reports its result, and sends every Respond. Within one step,
 Kafka sends responses in the order of a hash map; here, in the order in which members joined.

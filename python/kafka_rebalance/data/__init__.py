@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads the sample of groups of a real cluster; README.md in this directory describes them."""
+"""Reads the sample of groups of a real cluster, which README.md in this directory describes."""
 
 from importlib.resources import files
 

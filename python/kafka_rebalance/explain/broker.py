@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The facts of an explanation if the broker assigns: uniform, range, and tasks of Streams.
+"""The facts of an explanation if the broker assigns: by uniform, by range, or tasks of Streams.
 
 For uniform with unequal subscriptions, the facts are recorded while uniform runs. The other facts
 follow from the group and the answer.
@@ -80,7 +80,7 @@ class Fewest(Fact):
 
 
 class Evened(Fact):
-    """A move to a member with fewer partitions; `…_holds` are the two numbers before the move."""
+    """A move to a member with fewer partitions; the `…_holds` are their numbers before the move."""
 
     source: str
     source_holds: int

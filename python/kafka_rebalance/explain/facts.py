@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The facts of an explanation: each is a sentence about one step of an assignor; `step` names it.
+"""The facts of an explanation: each is one sentence about a step, which `step` names.
 
 `reasons.py` finds them; `tests/test_explanations_are_true.py` checks each by another run.
 """
@@ -39,8 +39,8 @@ class Fact:
 class Unknown(Fact):
     """The assignor's steps are unknown, and no other assignor's steps are shown instead.
 
-    `page` is the page that describes the assignor, or "". `kafkas` is Kafka's assignor of the same
-    name, if that one can be explained; `agrees` is True if both choose the same member.
+    `page` is the page that describes the assignor, or "". `kafkas` is Kafka's assignor of this
+    name, if its answer can be explained; `agrees` is True if both choose one member.
     """
 
     assignor: str
@@ -94,7 +94,7 @@ class Alike(Fact):
 
 
 class NotAlike(Fact):
-    """The steps are unknown, and the most similar assignor, `kafkas`, has another answer.
+    """The steps are unknown, and `kafkas`, the most similar assignor, has another answer.
 
     `where` is the page that describes the assignor, in brackets, or "".
     """
@@ -172,7 +172,7 @@ class FairShares(Fact):
 
 
 class RackPass(Fact):
-    """The member of the rack pass, or None; `alone`: no topic is co-partitioned with this one."""
+    """The member that the rack pass chose, or None. `alone`: the topic is not co-partitioned."""
 
     member_id: str | None
     alone: bool
@@ -193,7 +193,7 @@ class NoRackPass(Fact):
 
 
 class RangeOf(Fact):
-    """The member whose range holds the partition; `place` is its number in the order, from 1."""
+    """The member whose range holds the partition. `place` is its number in the order, from 1."""
 
     member_id: str
     place: int
@@ -212,7 +212,7 @@ class RangeOf(Fact):
 
 
 class Dealt(Fact):
-    """The partition's place `at` (from 1 on) in the sorted list of all `of` partitions."""
+    """The partition's place `at` (from 1 on) in the sorted list of all partitions (`of`)."""
 
     members: int
     at: int

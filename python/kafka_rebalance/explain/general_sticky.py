@@ -76,7 +76,7 @@ class WatchedLibrdkafka(_Watched, librdkafka.LibrdkafkaBuild):
         return self.topics
 
     def remember_previous(self) -> None:
-        """Does nothing when `general_steps` calls it: the claims hold the previous owners."""
+        """Does nothing: the claims that `general_steps` reads hold the previous owners."""
 
     def _assign_smallest(self, tp: TopicPartition, racks: librdkafka.SentRacks | None) -> bool:
         given = super()._assign_smallest(tp, racks)

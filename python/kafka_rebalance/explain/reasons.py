@@ -38,7 +38,7 @@ def reasons(
     """Returns the facts about a partition, which must exist and have a subscriber.
 
     `remembered` is the assignment of a round that follows another one: `balanced` and `weighted`
-    then compute nothing, but give what they withheld.
+    then compute nothing, but give the partitions that they withheld.
     """
     steps = _STEPS.get(assignor)
     if steps is not None and (facts_found := steps(group, tp)) is not None:

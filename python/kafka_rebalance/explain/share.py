@@ -40,8 +40,8 @@ class Shared(Fact):
 
 
 class FormerReader(Fact):
-    """The outcome for a former reader of the partition. It `had` so many partitions of the pool
-    `topic` (None: all topics), and now `wants` so many.
+    """The outcome for a former reader of the partition: it had `had` partitions of the pool `topic`
+    (None: all topics), and now wants `wants`.
     """
 
     member_id: str
@@ -85,8 +85,8 @@ class Filled(Fact):
 
 
 class TooFew(Fact):
-    """The partition gets fewer readers than `wanted`, because the circle came back to the member
-    `again`, which had just got it; None: because no other member with too few was left.
+    """The partition gets fewer readers than `wanted`: the circle came back to the member `again`,
+    which had just got it. `again` is None if no other member with too few was left.
     """
 
     readers: int
@@ -123,8 +123,8 @@ def share_steps(group: GroupSpec, tp: TopicPartition) -> list[Fact] | None:
 
 
 class _Watched(simple.Pool):
-    """A pool that records which members lose the watched partition and why, and which gain it, with
-    the number that they held before; members are numbers.
+    """A pool that records changes of the watched partition: the members that lose it, and why;
+    those that gain it, and the number that they held before. Members are numbers.
     """
 
     reason: Outcome = "given up"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Facts about the steps of the sticky assignors; `facts.py` defines those of other assignors."""
+"""Facts about the steps of the sticky assignors; `Balanced` and `Held` also serve `broker.py`."""
 
 from typing import Literal
 
@@ -14,7 +14,7 @@ Outcome = Literal["first", "newer", "equal", "older"]
 
 
 class Claim(Frozen):
-    """A claim to the partition; `outcome` compares it with the generation `against`."""
+    """A claim to the partition. `outcome` compares its generation with `against`."""
 
     member_id: str
     generation: int
@@ -121,7 +121,7 @@ _GIVEN_UP = {
 
 
 class Unassigned(Fact):
-    """The partition is one of `unassigned` partitions; `again` is True if a member also keeps it.
+    """The partition is one of `unassigned` ones. `again` is True if a member also keeps it.
 
     `short` members have fewer than `least` partitions, `one_more` members may have one more.
     """
@@ -217,7 +217,7 @@ MovedWhy = Literal["previous", "smallest", "instead"]
 
 
 class Moved(Fact):
-    """A move during balancing, with its reason; `…_holds` are the two numbers before the move.
+    """A move during balancing, with its reason; the `…_holds` are the numbers before the move.
 
     `instead` is the partition that should have moved, if this one moved back in its place.
     """

@@ -20,7 +20,7 @@ from kafka_rebalance.scaling.choice import choose
 from .cluster import FollowedCluster
 
 WINDOW_S = 20.0
-"""A rate is measured over at least so many seconds."""
+"""A rate is measured over at least this many seconds."""
 _MOST = {"capacity": 10**9, "min": 10_000, "max": 10_000, "per_replica": 1_000}
 """The parameters of a request, each with its largest value."""
 

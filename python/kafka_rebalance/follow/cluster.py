@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Follows all groups of a cluster in two threads, and passes what it sees to a listener.
 
-1. All groups are described every few seconds; for an unchanged group, that is all that is done.
-2. The records of `__consumer_offsets` are read, if this user may read them. Those that were there
-   at the start show the groups' states; each later one is a rebalance. For groups that the broker
-   assigns, and for all groups if the records cannot be read, a rebalance is a difference between
-   two descriptions.
+1. All groups are described every few seconds; an unchanged group needs nothing else.
+2. The records of `__consumer_offsets` are read, if this user may read them. The records that exist
+   at the start show the groups' states; each later record is a rebalance. For groups that the
+   broker assigns, and for all groups if the records cannot be read, a rebalance is a difference
+   between two descriptions.
 3. If a broker does not answer, the next broker is read, from the record after the last one read.
    Groups that no broker lists meanwhile are not forgotten.
 """
@@ -31,15 +31,15 @@ from kafka_rebalance.wire.group_records import OffsetsRecord
 from .rebalances import FollowedRebalance, from_descriptions, from_record, topics_read
 
 RECORDS, DESCRIPTIONS, GROUPS = "records", "descriptions", "groups"
-"""What can fail: reading the log, describing groups, and reaching the brokers of all groups."""
+"""The parts that can fail: reading the log, describing groups, reaching their brokers."""
 
 _RETRY_S = 1.0
 _LOG_S = 5.0
-"""For how many seconds the first description waits for the log."""
+"""The seconds for which the first description waits for the log."""
 _HOLES_S = 6.0
-"""A group with a partition without an owner has settled if it stays the same for so long."""
+"""A group with an ownerless partition has settled if it stays the same for this many seconds."""
 _ASK_AGAIN_S = 60.0
-"""After how many seconds the log is tried again if this user may not read it."""
+"""The seconds after which the log is tried again if this user may not read it."""
 
 
 class Listener(Protocol):
@@ -49,16 +49,16 @@ class Listener(Protocol):
         """Called for each rebalance; `is_old` if it ended before this process began to follow."""
 
     def described(self, group: GroupSpec, source: str) -> None:
-        """Called if a group's description has changed, before `rebalanced` for what it shows.
+        """Called if a group's description has changed, before `rebalanced` for that change.
 
         `source` is where the group's rebalances are read: RECORDS or DESCRIPTIONS.
         """
 
     def undescribed(self, group_id: str, why: str) -> None:
-        """Called each time a group cannot be described, mostly as it is empty or rebalancing."""
+        """Called each time a group cannot be described; mostly, it is empty or rebalancing."""
 
     def listed(self, group_ids: Set[str]) -> None:
-        """Called when all groups have been described; `group_ids` are those that exist."""
+        """Called when all groups have been described; `group_ids` are all groups that exist."""
 
     def failed(self, what: str, error: Exception | None) -> None:
         """Called with each new error of `what`, such as RECORDS; with None when it works again.
@@ -68,7 +68,7 @@ class Listener(Protocol):
 
 
 class FollowedCluster:
-    """Follows the groups that `is_wanted`; `by_records`: classic groups are read from the log now.
+    """Follows the groups that `is_wanted`. `by_records`: the log shows classic groups at present.
 
     If `names` is given, only these groups are followed. If `reads_log` is False, only descriptions
     are read.
@@ -99,8 +99,8 @@ class FollowedCluster:
         self._looks: dict[str, int] = {}
         self._between: dict[str, tuple[int, float]] = {}
         self._history = FollowedHistory(is_wanted)
-        self._there: set[str] = set()  # groups when all were last described
-        self._recent: set[str] = set()  # groups with records since that began
+        self._there: set[str] = set()  # groups that the last `look` described
+        self._recent: set[str] = set()  # groups with records since that `look` began
         self._log_is_known, self._ended = threading.Event(), threading.Event()
 
     def group(self, group_id: str) -> GroupSpec | None:
@@ -210,10 +210,10 @@ class FollowedCluster:
         return RECORDS if self.by_records else DESCRIPTIONS
 
     def _has_settled(self, look: int, group: GroupSpec) -> bool:
-        """Returns whether the group's next description can differ only after another rebalance.
+        """Returns whether only another rebalance can change the group's next description.
 
-        If a partition has no owner, a cooperative group may be between two rounds; and a group that
-        the broker assigns may get a new topic, or a share group's new partition, only with a later
+        While a partition has no owner, a cooperative group may be between two rounds. A group that
+        the broker assigns may get a new topic or a share group's new partition only with a later
         epoch.
         """
         now_s = time.monotonic()
@@ -288,7 +288,7 @@ class FollowedCluster:
 def has_target(line: Mapping[str, Any]) -> bool:
     """Returns whether a broker-assigned group's line already shows the target of its epoch.
 
-    consumer groups   if the newest target is that of the epoch. Members reach it later, in steps
+    consumer groups   if the newest target is the epoch's. Members reach it later, in steps
     share groups      if all members have the epoch; descriptions have no target
     streams groups    if both hold: the next target depends on the tasks that members then have
     """

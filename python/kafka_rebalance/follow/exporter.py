@@ -24,9 +24,9 @@ from .rebalances import FollowedRebalance
 class Exporter:
     """Keeps the metrics of the groups that `is_wanted`, at most `most_groups` of them.
 
-    `on_problem` is called with what cannot be read and each new error, and with None when it is
-    read again. After an error that is no ClusterError, it is not read again. `followed` reads the
-    cluster.
+    `on_problem` is called with the part that cannot be read and each new error, and with None when
+    the part is read again. After any error but a ClusterError, that part is not read again.
+    `followed` reads the cluster.
     """
 
     def __init__(

@@ -4,7 +4,7 @@
 Each group keeps its lines, and only the lines of groups that changed are made again: with 10,000
 groups, to make an object for each sample would take seconds per page.
 
-Source   OpenMetrics 1.0. Labels name groups, never members; a name is written as `shown` has it.
+Source   OpenMetrics 1.0. Labels name groups, never members; a name is written as `shown` writes it.
 """
 
 from collections import Counter
@@ -69,7 +69,7 @@ Sample = tuple[str, str, float]
 
 @dataclass(slots=True)
 class UnreadTime:
-    """How many partitions nobody reads `now`, and the `seconds` so far, summed over partitions."""
+    """The number of partitions that nobody reads `now`, and the `seconds` of all of them so far."""
 
     now: int = 0
     since_ms: int = 0
@@ -83,7 +83,7 @@ class UnreadTime:
 
 @dataclass(slots=True)
 class GroupMetrics:
-    """The metrics of one group; `changed` is set when its lines have to be written again."""
+    """The metrics of one group. `changed` is set when its lines have to be written again."""
 
     group_id: str
     values: dict[tuple[str, str], float] = field(default_factory=_AT_FIRST.copy)
@@ -198,8 +198,8 @@ class GroupMetrics:
 
 
 def _lasts_ms(one: Pattern) -> int:
-    """Returns how long after its last rebalance a pattern is shown: if the next probing rebalance
-    shows `never warm` again, until then.
+    """Returns for how long after its last rebalance a pattern is shown. `never warm` is shown until
+    the next probing rebalance, which may show it again.
     """
     if one.kind != _NEVER_WARM:
         return WINDOW_MS

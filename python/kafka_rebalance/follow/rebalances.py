@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rebalances of live groups, each with its causes and with the judgement of `watch`.
+"""Rebalances of live groups, each with its causes and with the verdict of `watch`.
 
     from records        history's row of a classic group's record; no rebalance is missed
     from descriptions   a row of the differences between two descriptions, for groups that the
@@ -41,7 +41,7 @@ _CAUSES = {
 
 
 class FollowedRebalance(NamedTuple):
-    """A rebalance that has ended; `judged` is None if no plan could be compared with it.
+    """A rebalance that has ended. `judged` is None if no plan could be compared with it.
 
     `before` and `after` are the group's states, None where they are unknown.
     """
@@ -63,8 +63,8 @@ def from_record(
 ) -> FollowedRebalance:
     """Judges a row with the present `topics`: name -> topic, as in a line of docs/contract.md.
 
-    A topic may have grown since then: if the present counts do not predict the rebalance, those
-    that the record shows are tried, too.
+    A topic may have grown since then: if the present counts do not predict the rebalance, the
+    counts that the record shows are tried, too.
     """
     row, _, after = found
     if after is None or not after.members or after.protocol_type != CONSUMER:
@@ -84,7 +84,7 @@ def _judged(
     at_most: Mapping[str, int],
     engine: Engine,
 ) -> FollowedRebalance:
-    """Judges a row by topics with at most so many partitions."""
+    """Judges a row by topics with at most `most` partitions."""
     row, before, after = found
     assert after is not None
     try:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Reads and writes contract lines: JSON lines with one group each (docs/contract.md).
 
-Unknown fields are ignored. `src/group/contract.rs` reads the lines of bulk calls: it makes the same
-checks in the same order, with the same errors, except those of the JSON parser.
+Unknown fields are ignored. `src/group/contract.rs` reads the lines of bulk calls, with equal
+checks, order and errors; only the JSON parser's errors differ.
 """
 
 import json

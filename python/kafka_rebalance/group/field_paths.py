@@ -79,7 +79,7 @@ def wrong(value: Any, at: str, noun: str, example: str) -> GroupError:
 
 
 def of_python(value: Any) -> str:
-    """Returns the type of a value in words, as `kind` does, but in those of Python: None, tuple."""
+    """Returns the type of a value in Python's words, such as None or tuple (`kind`: JSON's)."""
     if isinstance(value, tuple):
         return "a tuple"
     return "None" if value is None else kind(value)
@@ -143,7 +143,7 @@ def an(name: str) -> str:
 
 
 def each_of(values: Any, at: str, expected: type[_T], how: str) -> Iterator[_T]:
-    """Yields the values, each checked; `how` is the end of an error: how to get a right one.
+    """Yields the values, each checked; `how`, the end of an error, says how to get a right one.
 
     Errors: TypeError if `values` is not a list, or at the first value that is not an `expected`.
     """

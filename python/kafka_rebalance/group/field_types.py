@@ -195,7 +195,7 @@ class Field(NamedTuple):
 
 
 class Record(Text, Frozen):
-    """An object with these fields; `example` is Python code that makes one."""
+    """An object with these fields. `example` is Python code that makes such an object."""
 
     fields: tuple[Field, ...]
     of: type

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Weights and capacities that come from a file or a measurement, not from a group's line.
 
-A file has a line for each number, as JSON or as words between spaces, tabs or commas:
+Each line of a file holds one weight or one capacity, as JSON or as words separated by spaces, tabs
+or commas:
 
     orders 3 1200                                          orders,3,1200
     {"topic": "orders", "partition": 3, "weight": 1200}    the weight of one partition
@@ -10,7 +11,7 @@ A file has a line for each number, as JSON or as words between spaces, tabs or c
 
 Blank lines, a line of column names, and lines that begin with # are ignored. The more specific line
 wins: a partition before its topic, an id before a pattern (as a shell's patterns of file names), a
-longer pattern before a shorter one. A number of the file replaces that of the group; the group's
+longer pattern before a shorter one. A number in the file replaces the one in the group; the group's
 other numbers stay.
 """
 
@@ -39,8 +40,8 @@ _Key = tuple[str, int | None] | tuple[str, str]
 
 @dataclass(slots=True)
 class GivenWeights:
-    """Weights by (topic, partition; None for each partition), and capacities of members by (field,
-    pattern), where the field "" means any id.
+    """Weights by (topic, partition), and capacities of members by (field, pattern). Partition None
+    means each partition of the topic, the field "" any id.
     """
 
     weights: dict[tuple[str, int | None], float] = field(default_factory=dict)

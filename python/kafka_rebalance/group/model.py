@@ -101,8 +101,9 @@ class Member:
     `generation_id` is the generation in which the member owned `owned_partitions`; None if the
     member sent no generation.
 
-    The three fields after `rack_id` describe a client whose bytes differ from those of Kafka's
-    newest Java client, for which all three are None. `assignors/classic/claims.py` reads them.
+    The three fields after `rack_id` describe a client whose bytes differ from the bytes of Kafka's
+    newest Java client; for that client, all three are None. `assignors/classic/claims.py` reads
+    them.
 
     `subscription_version`     the version of the member's subscription: it contains owned
                                partitions from 1 on, a generation from 2, a rack from 3. If set,
@@ -112,9 +113,9 @@ class Member:
                                "partitions" if they read partitions without a generation
     `user_data_generation_id`  the generation in the user data, if it differs from `generation_id`
 
-    `owned_topics` are the topics of `owned_partitions` in order, if one of them has no partitions;
-    else it is empty. In a broker's target, a topic without partitions can affect the next
-    assignment.
+    `owned_topics` are the topics of the member's target, in order, if one of them has no partitions
+    there: such a topic can affect a broker's next assignment. Else it is empty, and
+    `owned_partitions` shows all topics.
 
     `client_library` is the library that the member's bytes show (`wire/sent_members.py`); None
     means unknown. No assignor reads it, but it decides which assignor answers if the member leads.

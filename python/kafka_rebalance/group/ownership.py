@@ -197,8 +197,8 @@ class Assignment(Mapping[str, Sequence[TopicPartition]]):
     def __getitem__(self, member_id: str) -> tuple[TopicPartition, ...]:
         made = self._made.get(member_id)
         if made is None:
-            # A caller that has read so many members one by one will probably read all; to make all
-            # partitions at once takes a fifth of the time.
+            # A caller that has read this many members one by one will probably read all; to make
+            # all partitions at once takes a fifth of the time.
             if len(self._made) * 8 > len(self) and isinstance(self.offsets, memoryview):
                 return self._all()[member_id]
             if self._index is None:
@@ -293,7 +293,7 @@ def _runs(partitions: Sequence[TopicPartition]) -> str:
 
 
 class Delta(Frozen):
-    """The difference between two assignments; `transferring` lists partitions by new owner."""
+    """The difference between two assignments. `transferring` lists partitions by new owner."""
 
     kept: Assignment
     revoked: Assignment

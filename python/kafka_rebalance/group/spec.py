@@ -175,8 +175,8 @@ class GroupSpec:
     ) -> "GroupSpec":
         """Returns a copy whose members own this assignment, as the start of a `plan`.
 
-        They own it in generation `generation_id`; if that is None, in the group's own generation,
-        or in 1 if that is None, too. A member without an entry owns nothing. In a streams group,
+        They own it in generation `generation_id`; if that is None, in the group's own generation
+        or, if that is unknown, in 1. A member without an entry owns nothing. In a streams group,
         members have the tasks of the assignment, and no generation. Errors: GroupError for a member
         that the group does not have; TypeError for anything but a mapping.
         """

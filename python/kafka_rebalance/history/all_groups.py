@@ -26,7 +26,7 @@ _AT_ONCE = 10_000
 _Row = tuple[RecordedRebalance, RecordedGeneration | None]
 
 Recorded = Sequence[_Row]
-"""Rows, each with the generation of its record; None if that is unreadable or no longer needed."""
+"""Rows, each with its record's generation; None if it is unreadable or no longer needed."""
 
 
 def rebalance_history(
@@ -36,9 +36,9 @@ def rebalance_history(
     share or streams group, in order of time.
 
     The records may come in any order; tombstones and records of other kinds have no row. No record
-    has the session timeouts of groups whose broker assigns: `session_ms` is that of all of them, or
-    group -> timeout, as `group_sessions` reads them; its default is Kafka's. A record whose value
-    cannot be read becomes a row with an `error`.
+    contains the session timeouts of groups whose broker assigns. `session_ms` is one timeout for
+    all of them, or group -> timeout, as `group_sessions` reads them; its default is Kafka's. A
+    record whose value cannot be read becomes a row with an `error`.
 
     Errors   TypeError at `records` for anything but records.
     """
@@ -108,7 +108,7 @@ def _some(log: Iterator[OffsetsRecord]) -> list[OffsetsRecord]:
 def _of_partition(
     log: Iterable[object], group_id: str | None, session_ms: Sessions
 ) -> Iterator[_Row]:
-    """Yields the rows of a partition; each piece of its log is what `PartitionLog.add` takes."""
+    """Yields the rows of a partition; `PartitionLog.add` takes each piece of its log."""
 
     def wanted(data: bytes) -> str | None:
         try:
@@ -185,7 +185,7 @@ def read_record(group: GroupHistory, key: Key, record: OffsetsRecord) -> Iterato
 
 
 class WholeFrom:
-    """Computes `offset`: from it to the last offset added, the partition lacks no record.
+    """Computes `offset`: no record is missing from it to the last offset added.
 
     Compaction removes records. One missing offset does not count: it may be a transaction's marker.
     """

@@ -35,9 +35,9 @@ class CoordinatorEvent(Frozen):
     """A line about a group; a field that the line lacks is None.
 
     `event`   the kind of line: "prepare", "assigned", "left", …, as in `coordinator_lines.json`.
-    `cause`   why the rebalance begins, for example "session_timeout"; only "prepare" has it.
-    `said`    the reason that the client sent: its kind, such as "closed", if the text is known,
-              else the text; "not_said" if the client sent none.
+    `cause`   why the rebalance begins, for example "session_timeout"; only for "prepare"
+    `said`    the kind of the reason that the client sent, such as "closed", if its text is known;
+              else the text; "not_said" if the client sent none
     """
 
     event: str

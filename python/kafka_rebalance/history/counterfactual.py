@@ -2,17 +2,17 @@
 """Plays a group's recorded sequence of events under another assignor, or with static members.
 
 1. An event is a record whose members, subscriptions or partition counts differ from those before,
-   or a rebalance that a member asked for. Other records are skipped, such as those of second
+   or a rebalance that a member asked for. Other records are skipped, such as records of second
    rounds: the play has its own rounds (`plans/rounds.py`, as `plan` plays them).
 2. With static membership, a member that came back within the session timeout stays in the group:
    nobody reads its partitions while it is away, and its return causes no rebalance.
 3. After each event, the members rebalance until they have settled. They own the partitions that
    the play assigned to them, not those in the record.
 
-4. A consumer group (KIP-848) is also played under the brokers' assignors, whose rounds are those of
+4. A consumer group (KIP-848) is also played under the brokers' assignors, by the rounds of
    `plans/broker_rounds.py`. Share and streams groups have one assignor: they are not played.
 
-The inventory has the number of each topic's partitions. If the records so far contain higher
+The inventory holds the number of each topic's partitions. If the records so far contain higher
 partitions, or the inventory lacks the topic, the number is the smallest that fits the records.
 """
 
@@ -43,9 +43,9 @@ class Counterfactual(Frozen):
     """One group's recorded events, played under one assignor.
 
     `rebalances`   the number of rounds, second rounds of cooperative members included.
-    `moves`        how many partitions members gained in all rounds.
-    `unavailable`  how many partitions nobody read during a round, summed over all rounds.
-    `waiting`      how many partitions waited for static members that were away.
+    `moves`        the partitions that members gained, in all rounds together
+    `unavailable`  the partitions that nobody read during a round, in all rounds together
+    `waiting`      the partitions that waited for static members that were away
     `settled`      False if the play of an event did not settle.
     """
 
@@ -68,7 +68,7 @@ _Topics = Mapping[str, frozenset[str]]  # member id in the play -> topics
 
 
 class _Event(NamedTuple):
-    """The members and topics from a record on; if not `rebalances`, only `away` has changed."""
+    """The members and topics from a record on. If not `rebalances`, only `away` has changed."""
 
     members: tuple[Member, ...]
     topics: tuple[Topic, ...]
@@ -210,7 +210,7 @@ def _events(
 def _static_names(
     recorded: Recorded, session_ms: int | None
 ) -> tuple[dict[str, str], dict[int, list[str]]]:
-    """Returns member id -> id in the play, and index of a record -> ids of members away then."""
+    """Returns member id -> id in the play, and record index -> ids of members that are away."""
     names: dict[str, str] = {}
     instances: dict[str, str] = {}
     last_seen: dict[str, int] = {}

@@ -7,13 +7,13 @@ the partitions that it was given. So:
 
 1. A member that was missing less than its session timeout after the last join phase has left.
 2. A member that committed less than its session timeout before it was missing has left, too.
-3. A longer silence shows something only if a living member would have committed. Many clients
-   commit nothing without new records. So it must have committed in this generation, with a usual
-   time between commits below half of the silence, and a member that stayed must have committed
+3. A longer silence shows something only if a living member would have committed: many clients
+   commit nothing without new records. So the member must have committed in this generation, at
+   usual intervals of less than half of the silence, and a member that stayed must have committed
    since.
-4. Such a member was alive for at most one usual time after its last commit. If its session expired,
-   the silence is hardly longer than the session and this time: only the other members' joins come
-   after, within a heartbeat interval, which is at most a third of a session.
+4. Such a member lived at most one usual interval longer than its last commit. If its session
+   expired, the silence is hardly longer than the session and this interval: only the joins of the
+   others come after it, within a heartbeat interval, which is at most a third of a session.
 5. In the same way, a silence that is hardly longer than the rebalance timeout shows a dynamic
    member that was stuck between two polls, and left by itself. A static member does not leave.
 6. Else the records do not show why the member is missing.
@@ -43,8 +43,8 @@ class CommitsSeen:
     """The commits of a group since its last record, and how often its members committed before.
 
     `since` maps each assigned partition to the partitions whose commits show that its owner is
-    alive, with these commits: a streams group's task to the partitions that it reads, any other
-    partition to itself.
+    alive, and to these commits: for a streams group's task, the partitions that it reads; else
+    itself.
     """
 
     since: dict[TopicPartition, dict[TopicPartition, CommitTimes]] = field(default_factory=dict)
@@ -92,7 +92,7 @@ def departure(
 ) -> Cause:
     """Returns why `after` lacks a member of `before`: a cause "left", "timed out" or "gone".
 
-    `armed_ms` is the time when a cause other than a commit last started the session timeout.
+    `armed_ms` is when something other than a commit last started the session timeout.
     """
     who, session = (member.member_id,), member.session_timeout_ms
     lived = after.joined_ms - armed_ms

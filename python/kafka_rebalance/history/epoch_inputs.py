@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The values in records of groups whose broker assigns, and the group that its assignor read.
+"""The values in records of groups whose broker assigns, and the group as its assignor read it.
 
-1. Members are in the order of the broker's table (`plans/changes/member_table.py`). A member whose
-   heartbeat joins and computes the targets is the last one; in a share group, it has its place.
-2. Consumer and share groups' assignors read the old targets; those of streams groups read the
-   present tasks. No record has the offsets of tasks.
+1. Members are in the order of the broker's hash map (`plans/changes/member_table.py`). A member
+   whose heartbeat joins and computes the targets is the last one; in a share group, it has its
+   usual place.
+2. The assignors of consumer and share groups read the old targets, streams groups' the present
+   tasks. No record holds the offsets of tasks.
 3. Every partition of a subscribed topic, and every task, is in the new targets: they show the
    numbers of partitions, and a topic that they lack was deleted or is not read. A share group's
    record lists the partitions that can be read.
@@ -85,9 +86,9 @@ def rebalance_timeout_ms(value: AnyMember | None) -> int:
 def assignors_of(members: Iterable[AnyMember]) -> tuple[str, ...]:
     """Returns the assignors that may compute the targets.
 
-    It is the one that most members name. If several are named equally often, the heartbeat decides,
-    so all are returned. If none is named, both of Kafka's are returned, because no record has the
-    broker's default.
+    It is the assignor that most members name. If several are named equally often, the heartbeat
+    decides, so all are returned. If none is named, both of Kafka's are returned: no record shows
+    the broker's default.
     """
     members = tuple(members)
     if any(isinstance(one, ShareMemberValue) for one in members):
@@ -106,12 +107,12 @@ def pattern_of(value: AnyMember) -> str:
 
 
 def topics_of(value: AnyMember) -> tuple[str, ...]:
-    """Returns the topics that a member names; none in a streams group: its topology has them."""
+    """Returns the topics that a member names; none in a streams group: its topology names them."""
     return () if isinstance(value, StreamsMemberValue) else value.subscribed_topic_names
 
 
 def settings_of(value: AnyEpoch) -> tuple[tuple[str, str], ...]:
-    """Returns the settings on which a streams group's assignment depends; none in other groups."""
+    """Returns the settings that affect a streams group's assignment; none in other groups."""
     if not isinstance(value, StreamsEpochValue):
         return ()
     topology = ("topology epoch", str(value.validated_topology_epoch))
@@ -126,7 +127,7 @@ def topic_of(run: Any, names: Mapping[Uuid, str]) -> str:
 
 
 class EpochInputs(Frozen):
-    """The inputs from which a broker's assignor computed an epoch's targets, and these `targets`.
+    """The inputs of a broker's assignor at an epoch, and the `targets` that it computed from them.
 
     `members` are in the order in which they joined; `most` is the largest number of members so far.
     `patterns` maps each pattern to the topics that it matched.

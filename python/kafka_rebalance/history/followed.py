@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The history of all groups while their log is still being written, record by record.
 
-The rows are those of `rebalance_history`. One field can differ: a reader of the whole log knows
-which records after a row compaction has removed, so its `gap_reason` can be "compacted" where this
-one is "never recorded". If a record is damaged, the row of a conversion to or from the consumer
+The rows are those of `rebalance_history`, except for one field: compaction may have removed later
+records, which only a reader of the whole log knows. Its `gap_reason` is then "compacted", and here
+it is "never recorded". If a record is damaged, the row of a conversion to or from the consumer
 protocol can differ, too, for records of groups that brokers assign are not read here.
 """
 
@@ -35,7 +35,7 @@ class FollowedRow(NamedTuple):
 
 
 class FollowedHistory:
-    """The histories of groups that `is_wanted`; memory holds only each group's last generation.
+    """The histories of the groups that `is_wanted`; memory holds each group's last generation only.
 
     A deleted group is forgotten when none of its members can come back any more.
     """

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Reads the records of a group whose broker assigns as generations: one for each group epoch.
 
-Consumer groups (KIP-848), share groups (KIP-932) and streams groups (KIP-1071) have the same kinds
-of records: of the epoch, its members, their targets and their current assignments. A heartbeat that
-changes the group writes the member's record and the new epoch. Targets for the epoch follow at
+Consumer groups (KIP-848), share groups (KIP-932) and streams groups (KIP-1071) have records of
+equal kinds: of the epoch, its members, their targets and their current assignments. A heartbeat
+that changes the group writes the member's record and the new epoch. Targets for the epoch follow at
 once, or with a heartbeat within the assignment interval; if another epoch comes first, this one has
-no targets of its own. Then each member's record of its current assignment shows the way to its
+no targets of its own. Then each record of a member's current assignment shows its way to the
 target. So:
 
 1. An epoch's record opens a generation with the members of that moment.
@@ -21,8 +21,8 @@ target. So:
 In a streams group, a partition is an active task, with its subtopology's id as the topic. In a
 share group, several members own a partition, and nobody revokes.
 
-A topic's name is in the records of committed offsets (Kafka 4.4) and of share groups' states;
-without one, the topic is shown by its id.
+Records of committed offsets (Kafka 4.4) and of share groups' states contain a topic's name; without
+one, the topic is shown by its id.
 """
 
 from collections.abc import Iterator, Mapping, MutableMapping
@@ -70,11 +70,11 @@ from .recorded import CAUSE_RANK, Cause, NamedMember, RecordedRebalance, Revocat
 from .records import OffsetsRecord
 
 SESSION_MS = 45_000
-"""The default of `group.consumer.session.timeout.ms`, and of the same settings of share and streams
-groups; no record contains a group's session timeout."""
+"""The default of `group.consumer.session.timeout.ms`, and of the equivalent settings of share and
+streams groups; no record contains a group's session timeout."""
 
 Sessions = int | Mapping[str, int]
-"""The session of all groups in ms, or group -> session; other groups have the default."""
+"""The session timeout of all groups, or group -> its timeout; other groups have the default."""
 
 _TYPES = {int(one): one for one in RecordType}
 _STATIC_LEAVE = -2  # the member epoch of a static member that has left and may come back
@@ -145,7 +145,7 @@ class GroupEpochs:
         self._way = _Reconciliation(0)
 
     def commit(self, committed: TopicPartition, times: CommitTimes) -> None:
-        """Stores a commit; it is kept apart while the epoch's members are not compared yet."""
+        """Stores a commit, or keeps it until the epoch's members are compared."""
         for tp in (committed,) if self._topology is None else self._tasks_of(committed):
             if self._open is not None:
                 self._open.commits.append((tp, committed, times))
@@ -353,9 +353,9 @@ class GroupEpochs:
         yield self._with_clients(row), generation
 
     def _with_returns(self, row: RecordedRebalance, now_ms: int) -> RecordedRebalance:
-        """Names departures whose clients are back so soon: they left to be restarted.
+        """Changes the cause "gone" of clients that are back soon after the epoch: they had left.
 
-        If its session had expired, a client would be back before that, or at any later time.
+        After an expired session, a client is back before the epoch, or at any time after it.
         """
         there = {} if self._last is None else self._last.members
         new = {self._clients[name] for name in self._members if name not in there}
@@ -417,7 +417,7 @@ class GroupEpochs:
     def _member(self, name: str, value: AnyMember, group_id: str) -> RecordedMember:
         current, target = self._current.get(name), self._targets.get(name)
         classic = value.classic if isinstance(value, MemberValue) else None
-        # A pattern counts as a topic: other topics that match it are no other subscription.
+        # A pattern counts as a topic: another topic that matches it is not another subscription.
         topics = (*topics_of(value), *filter(None, [pattern_of(value)]))
         return RecordedMember(
             name,

@@ -13,15 +13,16 @@
    again. If it claimed them because it had missed the assignment before, the leader's answers alone
    would not have caused this rebalance.
 6. If nothing differs, a member asked for the rebalance. If a topic is assigned only now, the leader
-   learned of it late: a follow-up. Any such rebalance within two seconds of the one before is
-   a follow-up, too: a topic lost its last subscriber, a new leader saw unequal subscriptions,
-   partitions were added, or a client, such as kafka-python on a busy machine, joined again at
-   once. A static restart with other topics is a resubscription. Kafka Streams' leader sends each
-   thread when to join again: at once is a follow-up, later a probing rebalance.
-7. If the record of the classic group is deleted and that of a group whose broker assigns is written
-   at once, the group was converted. Members that left the classic group in a rebalance that did not
-   end are missing in the new group. Back: a classic record with members after those of a consumer
-   group; all members join again then, which is a follow-up.
+   learned of it late: a follow-up. Any such rebalance within two seconds of the one before is a
+   follow-up, too. Its reason can be that a topic lost its last subscriber, that a new leader saw
+   unequal subscriptions, that partitions were added, or that a client joined again at once, such as
+   kafka-python on a busy machine. A static restart with other topics is a resubscription. Kafka
+   Streams' leader sends each thread when to join again: at once is a follow-up, later a probing
+   rebalance.
+7. If the record of the classic group is deleted and a record of a group whose broker assigns is
+   written at once, the group was converted. Members that left the classic group in a rebalance that
+   did not end are missing in the new group. A conversion back is a classic record with members
+   after the records of a consumer group; all members join again then, which is a follow-up.
 8. Only groups whose broker assigns have records of the topics' hash, of a streams group's settings,
    and of the partitions that a share group has initialised.
 
@@ -62,7 +63,7 @@ The coordinator writes both at once. After a longer time, the first record is of
 """
 
 _OF_MEMBERS = {"by_id", "owners", "owned", "partition_counts", "topics", "given_topics"}
-"""What a generation computes of its members alone."""
+"""Values that depend on one generation's members only."""
 
 _NEVER_SYNCED = "never recorded: the leader had not answered when the next rebalance began"
 _COMPACTED = "compacted: the log keeps the last record of a group"
@@ -151,7 +152,7 @@ class GroupHistory:
         return RecordedRebalance(key.group_id, *place, causes=(cause,))
 
     def converted(self, row: RecordedRebalance, first: RecordedGeneration) -> RecordedRebalance:
-        """Returns the row of a conversion with the members that `first`, its generation, lacks."""
+        """Adds to a conversion's row the members that its first generation (`first`) lacks."""
         diff = self._compare(self._classic, first, first.joined_ms)
         self._before, self._before_ms, self._classic = first, first.joined_ms, None
         self._kinds = {"converted"}

@@ -69,13 +69,13 @@ class RecordedGeneration(Frozen):
     """A group's record. All members had joined at `joined_ms`; the leader answered at `written_ms`.
 
     For a group whose broker assigns, see `group_epochs.py`. Only such a group has `metadata_hash`,
-    the broker's hash of the topics; `settings`, those of a streams group with its topology's epoch;
+    the broker's hash of the topics; `settings`, a streams group's settings and topology epoch;
     `ready`, the partitions of a share group whose state is initialised; and `rewritten`, the ids of
     members whose own record was written again. `assignors` may have computed the targets; `inputs`
     is None if the epoch had none.
 
-    No record has the time at which the rebalance began. In a record of version 0 or 1, which has no
-    `joined_ms`, it is `written_ms`.
+    No record shows when the rebalance began. A record of version 0 or 1 lacks `joined_ms`, which is
+    then `written_ms`.
     """
 
     group_id: str
@@ -138,10 +138,11 @@ class RecordedGeneration(Frozen):
 
     @cached_property
     def rejoin_ms(self) -> dict[str, int]:
-        """Thread of a classic Kafka Streams group -> when it is to join again, in ms of its
-        leader's clock: 0 means at once, because its process waits for a task that another thread
-        has to revoke; else the time of a probing rebalance. Threads without such a time are not
-        listed.
+        """Returns, for each thread of a classic Kafka Streams group, when it is to join again.
+
+        Times are in ms of the leader's clock. 0 means at once: the thread's process waits for a
+        task that another thread must first revoke. Any other time is the time of a probing
+        rebalance. Threads without a time are not listed.
         """
         if self.protocol != STREAM:
             return {}
@@ -195,7 +196,7 @@ class Members:
 def read_generation(
     key: Key, record: OffsetsRecord, members: Members | None = None
 ) -> RecordedGeneration:
-    """Reads a group's record; `members` hold the previous record's, and then this record's.
+    """Reads a group's record; `members` holds the members of the record before, then of this one.
 
     Errors: WireError; unreadable bytes of members are not an error.
     """

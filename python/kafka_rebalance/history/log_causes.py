@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Adds the causes in a broker's log lines to those that the records show.
+"""Adds the causes that a broker's log lines show to those that the records show.
 
-Each line "assigned" or "empty" stands for one record, that of its generation. All lines of the
-group since the previous such line belong to that record, even those about generations without a
+Each line "assigned" or "empty" stands for one record: the record of its generation. All lines of
+the group since the previous such line belong to that record, even those about generations without a
 record. Then:
 
 1. if a member is missing, its own line shows whether it left or its session expired. A line about a
@@ -12,10 +12,10 @@ record. Then:
    If it sent none, and the rebalance began soon after the previous record, the rebalance is a
    follow-up (a line shows when a rebalance began, a record only when it ended);
 4. late writes of the coordinator are a cause outside the group;
-5. in a group whose broker assigns, not each epoch has a line: the line about a missing member
+5. in a group whose broker assigns, some epochs have no line: the line about a missing member
    belongs to the epoch that was written at that time.
 
-Lines and records have times of the same clock, but lines do not name their time zone. So the zone
+Lines and records have times of one clock, but lines do not name their time zone. So the zone
 is computed: the median difference of "assigned" lines and their records, rounded to 15 minutes.
 """
 
@@ -49,7 +49,7 @@ _GONE = ("left", "timed out", "gone")
 class RoundLines:
     """The lines that belong to one record.
 
-    `came` has the ids of members that joined, `went` the cause for each member that left, and
+    `came` holds the ids of members that joined, `went` the cause for each member that left, and
     `asked` the events of members that rejoined.
     """
 
@@ -126,7 +126,7 @@ def with_events(
 
 
 def zone_ms(rows: Iterable[RecordedRebalance], log: CoordinatorLog) -> int:
-    """Returns the ms to add to the times of lines, so that they agree with those of records."""
+    """Returns the ms to add to the times of lines, so that they agree with the times of records."""
     written = defaultdict(list)
     for row in rows:
         written[row.group_id, row.generation_id].append(row.written_ms)

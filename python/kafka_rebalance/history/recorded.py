@@ -3,8 +3,8 @@
 
 A partition is `moved` if it had another owner before, `gained` if it had no owner before, and
 `revoked` if it has none now. A cooperative move is therefore first revoked and then gained. A
-static member that restarts under a new member id is the same owner; another member that restarts is
-not.
+static member that restarts under a new member id is the same owner; any other member that restarts
+is not.
 """
 
 from collections.abc import Sequence
@@ -49,7 +49,7 @@ CAUSE_RANK = {kind: rank for rank, kind in enumerate(CAUSES)}
 
 @dataclass(frozen=True, slots=True)
 class Cause:
-    """One cause of a rebalance; `members` are the members that caused it, as far as known."""
+    """One cause of a rebalance. `members` are the members that caused it, as far as known."""
 
     kind: str
     certainty: Certainty = "exact"
@@ -64,8 +64,8 @@ class Cause:
 class BackMember(NamedTuple):
     """A member that came back under a new id.
 
-    `absent_ms`  from the record that lacks it to the record that contains it again; 0 if these are
-                 one record.
+    `absent_ms`  from the record that lacks it to the record that contains it again; 0 if both are
+                 the same record.
     `silent_ms`  from its last commit to its return, so not shorter than its absence; None if no
                  commit of it is known.
     """
@@ -81,8 +81,8 @@ class BackMember(NamedTuple):
 class Revocation(NamedTuple):
     """A member that the broker asked to revoke partitions or tasks (KIP-848, KIP-1071).
 
-    `took_ms`  from the record of the request to that of the member's answer; None if the member was
-               gone before it answered.
+    `took_ms`  from the record of the request to the record of the member's answer; None if the
+               member was gone before it answered.
     """
 
     member_id: str
@@ -116,9 +116,9 @@ class RecordedRebalance:
     A conversion from the classic protocol has a row, too, without generation and members.
 
     Rows of a group whose broker assigns have the `group_type` "consumer", "share" or "streams", and
-    the group epoch as `generation_id`; moves are those of the targets. In a share group, where
-    several members own a partition, each owner counts as a move. A streams group's partitions are
-    its active tasks. Only these rows have these fields:
+    the group epoch as `generation_id`; their moves are moves between targets. In a share group,
+    where several members own a partition, each owner counts as a move. A streams group's partitions
+    are its active tasks. Only these rows have these fields:
 
     `revocations`    the members that were asked to revoke partitions, and had answered or left
                      before the next epoch.
@@ -180,7 +180,7 @@ class RecordedRebalance:
 
 
 class Moves(NamedTuple):
-    """How many partitions have another owner than before, had none before, or have none now."""
+    """The numbers of partitions with another owner than before, with a first one, with none now."""
 
     moved: int
     gained: int

@@ -99,7 +99,7 @@ def is_parquet(path: str) -> bool:
 
 
 def read_columns(path: str) -> "Iterator[pyarrow.RecordBatch]":
-    """Yields the columns of a file or directory of Parquet; their numbers are i64s, times in ms."""
+    """Yields the columns of a file or directory of Parquet: numbers as int64, times in ms."""
     try:
         import pyarrow
         from pyarrow import parquet  # `pyarrow.dataset` would import pandas

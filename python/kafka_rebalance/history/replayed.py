@@ -2,17 +2,17 @@
 """Computes each recorded rebalance again, from the inputs in its record.
 
 1. Members are made from the bytes that they sent, in the order of the record.
-2. Partition counts are tried in turn: first those of the inventory, if they are enough for the
-   record; then the smallest that the record needs, one more than the highest partition of each
-   topic that was assigned or claimed; last, the smallest ones without topics that are neither
-   assigned nor subscribed by the leader, because a new leader may lack their metadata and then does
-   not assign them even if members claim them. The real counts of that time may differ from all of
-   these.
-3. If the leader wrote librdkafka's format, the assignor is librdkafka's. If it wrote that of the
-   Python libraries, Kafka's is tried first, because it is quick and mostly has the same answer;
-   then those that the leader's library may have, as in a plan (`plans/leaders.py`). If the library
-   is not installed, that is an error. Else the assignor is Kafka's: a leader with one of our
-   plug-ins writes Java's format.
+2. Partition counts are tried in turn. The first are the inventory's, if the record fits them; the
+   next are the smallest that the record needs (one more than the highest partition of each topic
+   that was assigned or claimed). The last are the smallest ones without topics that are neither
+   assigned nor subscribed by the leader. A new leader may lack the metadata of such topics, and
+   then does not assign them even if members claim them. The real counts of that time may differ
+   from all of these.
+3. If the leader wrote librdkafka's format, the assignor is librdkafka's. If it wrote the format of
+   the Python libraries, Kafka's is tried first, because it is quick and mostly has the same answer;
+   then the assignors that the leader's library may have, as in a plan (`plans/leaders.py`). If the
+   library is not installed, that is an error. Else the assignor is Kafka's: a leader with one of
+   our plug-ins writes Java's format.
 4. The answer is compared partition by partition. If the leader writes Java's format, the order of
    each member's partitions is compared, too.
 
@@ -76,7 +76,7 @@ class ReplayedRebalance(Frozen):
 
 
 class ReplayShare(NamedTuple):
-    """The counts of replayed rebalances, for one assignor and one library of the leader."""
+    """How many replayed rebalances are equal, for one assignor and one library of the leader."""
 
     protocol: str
     leader_library: str

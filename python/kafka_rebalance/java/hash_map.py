@@ -49,7 +49,7 @@ def slots_for(capacity: int) -> int:
 
 
 class Values(Generic[K, V]):
-    """The methods that all maps here share; `__iter__` of a subclass defines the order of keys."""
+    """The methods that all maps here share. `__iter__` of a subclass defines the order of keys."""
 
     _values: dict[K, V]
 
@@ -73,7 +73,7 @@ class Values(Generic[K, V]):
 
 
 class HashMap(Values[K, V]):
-    """A `HashMap`; `slots` is its initial number of slots."""
+    """The order and the values of a Java `HashMap`. `slots` is its initial number of slots."""
 
     def __init__(self, hash_of: Callable[[K], int], slots: int = DEFAULT_SLOTS) -> None:
         self._hash_of = hash_of

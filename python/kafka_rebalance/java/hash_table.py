@@ -51,7 +51,7 @@ def _node(key: K, key_hash: int, tie: Any) -> _Node[K]:
 
 
 class HashTable(Generic[K]):
-    """The key order of a HashMap or HashSet; `slots` is a power of two."""
+    """The key order of a HashMap or HashSet. `slots` is a power of two."""
 
     def __init__(self, slots: int = DEFAULT_SLOTS) -> None:
         self._slots: list[_Slot[K]] = [_Slot([]) for _ in range(slots)]
@@ -108,7 +108,7 @@ class HashTable(Generic[K]):
         return len(self._slots)
 
     def state(self) -> object:
-        """Returns all that decides the order of the keys after later changes: slots, chains, trees.
+        """Returns all that decides the iteration order after later changes: slots, chains, trees.
 
         Two trees with the same order of keys can have different shapes, and then the same new key
         can get different places in them. The result is for comparisons only.

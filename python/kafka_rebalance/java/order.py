@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The order of names and of Java's hash tables, on which Kafka's answers depend.
+"""The orders of names and of Java's hash maps, on which Kafka's answers depend.
 
 Kafka's assignors iterate over `java.util.HashMap`s, so they often take members and topics in the
-order of such a table (`java/hash_table.py`).
+order of such a map (`java/hash_table.py`).
 
 Source   java.lang.String, java.util.HashMap; TopicPartition.hashCode.
 """

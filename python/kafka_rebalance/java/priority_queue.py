@@ -63,7 +63,7 @@ class PriorityQueue(Generic[T]):
         return first
 
     def remove(self, entry: T) -> None:
-        """Removes the first entry of the array that equals `entry`; one must."""
+        """Removes the first entry of the array that equals `entry`; there must be one."""
         at = next(i for i, one in enumerate(self) if one == entry)
         last = self._heap.pop()
         if at < len(self._heap) and self._down(at, last) == at:

@@ -5,7 +5,7 @@ RE2/J has no look-around, no back references and no possessive or atomic groups:
 It knows `\\z`, `\\Q…\\E` and POSIX classes such as `[[:alpha:]]`, which are translated. A pattern
 matches if it matches the whole name.
 
-Differs  Unicode classes (`\\p{…}`), `\\C` and the flag `U` are refused here, and RE2/J knows them.
+Differs  Unicode classes (`\\p{…}`), `\\C` and the flag `U` are refused here; RE2/J accepts them.
          So are patterns of more than 10,000 states, such as `((a{100}){100}){100}`.
 Source   com.google.re2j.Pattern (RE2/J 1.8).
 """
@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 _MOST_STATES = 10_000
 _MOST_KEPT = 500_000
-"""The most states that the cache keeps for later names, summed over all cached sets of states."""
+"""The largest number of states in the cache for later names, summed over all its sets of states."""
 _WORD = frozenset("0123456789_ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz")
 _CATEGORIES = {"DIGIT": frozenset("0123456789"), "WORD": _WORD, "SPACE": frozenset(" \t\n\r\f\v")}
 
@@ -40,7 +40,7 @@ class LinearMatcher:
     `re` tries one way after another, so its time can grow exponentially with the name. Here, all
     ways are followed at once:
 
-    1. The pattern, as `re` parses it, becomes states. A counted repeat becomes as many copies.
+    1. The pattern, as `re` parses it, becomes states. A repeat of n times becomes n copies.
     2. For each character of a name, the set of states that can be reached is computed from the
        previous set. Each of these steps is cached, so similar names need few new steps.
 

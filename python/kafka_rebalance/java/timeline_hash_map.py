@@ -83,8 +83,8 @@ def _hash_code(key: str | int) -> int:
 
 
 class SnapshotRegistry:
-    """Takes snapshots of several tables together; `changed` contains the tables that have changed
-    since the last snapshot.
+    """Takes snapshots of several maps together. `changed` contains the maps that have changed since
+    the last snapshot.
     """
 
     def __init__(self) -> None:
@@ -144,7 +144,7 @@ class TimelineHashMap(_HashTable[K, V]):
             super().put(key, value)
 
     def take_places(self, reverted: "TimelineHashMap[K, V]") -> None:
-        """Takes the order of the keys, and the snapshot, from a reverted table with the same keys.
+        """Takes the order of the keys, and the snapshot, from a reverted map with the same keys.
 
         The values stay as they are.
         """

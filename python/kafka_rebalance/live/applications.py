@@ -2,8 +2,8 @@
 """Makes the field `application` of a classic Kafka Streams group (docs/streams-classic.md).
 
 It holds the bytes that threads sent and were assigned, the partitions of their topics and of the
-changelogs `<group>-…-changelog`, the ends of the changelogs, and the group's committed offsets,
-which are the ends of source topics that are changelogs too.
+changelogs `<group>-…-changelog`, and the ends of the changelogs. It also holds the group's
+committed offsets: the ends of source topics that are changelogs too.
 
 Source   DescribeGroups, Metadata, ListOffsets and OffsetFetch messages; StreamsPartitionAssignor
          (kafka-streams 4.3.1), which reads these offsets in each rebalance.
@@ -45,8 +45,8 @@ def subscribed_topics(group: Any) -> list[str]:
 def application_field(
     admin: Any, group: Any, topics: DescribedTopics, changelogs: Sequence[str]
 ) -> _Line:
-    """Returns the field. The ends are None if a broker does not report one of them; a leader that
-    cannot read an end uses its fallback assignor, too.
+    """Returns the field. The ends are None if a broker does not report one of them: then a leader,
+    too, uses its fallback assignor.
     """
     names = [one for one in subscribed_topics(group) if topics.partitions(one)]
     counts = {one: topics.partitions(one) for one in (*names, *changelogs)}

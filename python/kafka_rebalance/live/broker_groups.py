@@ -2,9 +2,9 @@
 """Reads groups that the broker assigns (KIP-848, KIP-932, KIP-1071) as contract lines.
 
 1. The coordinator describes the group.
-2. `owned_partitions` is the member's target, which is the assignor's input, including topics
-   without partitions. If the member owns other partitions at present, `assigned_partitions` lists
-   those. A share group's description has no target: its members own their targets at once.
+2. `owned_partitions` is the member's target, which is the assignor's input, with topics without
+   partitions. If the member now owns other partitions, `assigned_partitions` lists them. A share
+   group's description has no target: its members own their targets at once.
 3. A pattern becomes the names of the topics that it matches. The broker resolves patterns at times,
    so a topic that has just been created may still be missing in the group.
 
@@ -13,8 +13,8 @@ partitions; a subtopology with a changelog topic is stateful. `active_tasks` and
 the present ones, which are the assignor's input; if a target differs, the line contains it, too.
 The number of standby replicas and the assignor's name are settings of the group.
 
-Order    members as described: the broker walks its table of members in this order for the assignor,
-         too. Topics and partitions as described, which is the order of the present target.
+Order    members as described: the broker walks its hash map of members in this order for the
+         assignor, too. Topics and partitions as described: in the order of the present target.
 Unknown  a topic's partitions that a share group has not initialised; which members named the
          assignor; the time of the last target.
 Errors   GroupError.
@@ -104,7 +104,7 @@ def described_groups(
 
 
 def describe_request(*group_ids: str) -> bytes:
-    """Returns the body of a describe request; its bytes are the same for all types of groups."""
+    """Returns the body of a describe request; its bytes are equal for all types of groups."""
     return layout_of(ConsumerGroupDescribe).written(ConsumerGroupDescribe(group_ids=group_ids))
 
 
@@ -174,7 +174,7 @@ _NOT_READY = "NotReady"
 
 
 class StreamsSettings(NamedTuple):
-    """The settings of a group on which its assignor depends, and the assignor's name."""
+    """The name of a group's assignor, and the settings on which its answer depends."""
 
     standby_replicas: int
     assignor: str

@@ -94,7 +94,7 @@ def _member(sent: Member, held: Iterable[TopicPartition], generation_id: int | N
         "rack_id": sent.rack_id,
         "client_library": sent.client_library,
     }
-    # Without these two fields, the subscription counts as that of Kafka's newest Java client.
+    # Without these two fields, the subscription counts as one of Kafka's newest Java client.
     if sent.version < NEWEST_SUBSCRIPTION or sent.user_data is not None:
         member["subscription_version"] = sent.version
         member["user_data"] = sent.user_data
@@ -115,10 +115,10 @@ def subscribed_protocol(
 
     An eager member revokes all partitions before it joins, so it claims none; a cooperative member
     claims those that it keeps. But a member without partitions claims none either. `sent` are the
-    members with what they sent, `assigned` is the number of partitions that they were then
-    assigned. A member *rejoined* if it sent a generation, and neither this one nor one in its user
-    data is negative: it had an assignment before. If the next rebalance begins before a member's
-    SyncGroup is answered, the member sends that generation although it was assigned nothing in it.
+    members as they joined, `assigned` is the number of partitions that they were then assigned. A
+    member *rejoined* if it sent a generation, and neither this one nor one in its user data is
+    negative: it had an assignment before. If the next rebalance begins before a member's SyncGroup
+    is answered, the member sends that generation although it was assigned nothing in it.
 
     1. None under an eager assignor, and if no member's client allows lists that mix eager and
        cooperative assignors.
@@ -127,10 +127,10 @@ def subscribed_protocol(
        or new: a new Java member with Kafka's default list, range and cooperative-sticky, is eager.
        So the answer is then None.
     3. "eager" if a member rejoined, no member claims partitions, every client allows mixed lists,
-       and the members that rejoined had partitions that they could claim: a dynamic member is new,
-       so that a join caused the rebalance; and there are more partitions than members, so that
-       nobody is idle. Otherwise cooperative members may have been idle until then, because the
-       owners left, or because a topic was created late.
+       and the members that rejoined had partitions to claim. They had partitions to claim if a
+       dynamic member is new, so that a join caused the rebalance, and if there are more partitions
+       than members, so that nobody is idle. Otherwise cooperative members may have been idle until
+       then, because the owners left, or because a topic was created late.
 
     Rule 3 is wrong in these rebalances, which have a new member too:
 

@@ -24,7 +24,7 @@ from .oauth_tokens import token_source
 from .tls import ssl_context
 
 TIMEOUT_S = 5.0
-"""How many seconds a cluster may take to answer."""
+"""The seconds that a cluster may take to answer."""
 
 ENVIRONMENT = "KAFKA_REBALANCE_"
 

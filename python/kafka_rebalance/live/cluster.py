@@ -4,8 +4,8 @@
 kafka-python tries to connect until its time is over, and drops the reasons. This module keeps the
 last reason, makes no further attempt if it would fail for the same reason, and removes secrets from
 the debug log. The caller's wait ends when no broker has answered for the client's
-`request_timeout_ms`. kafka-python itself has no deadline for a TLS handshake, and a new deadline
-for each attempt.
+`request_timeout_ms`. kafka-python itself has no deadline for a TLS handshake, and begins a new
+deadline with each attempt.
 """
 
 import atexit
@@ -28,7 +28,7 @@ from .log_records import masked
 from .tls import tls_problem
 
 _ATTEMPTS = 3
-"""After the broker has closed so many connections without an answer, none is tried again.
+"""After the broker has closed this many connections without an answer, none is tried again.
 
 With several addresses, one attempt may take only this fraction (1/3) of the whole time, so that the
 next address is tried, too.
@@ -37,10 +37,10 @@ next address is tried, too.
 _ENDED = "socket disconnected"
 
 _PAUSE_S = 1.0
-"""Requests at most so many seconds apart count as attempts of one request, with one deadline."""
+"""Requests within this many seconds count as attempts of one request, with one deadline."""
 
 _STOP_MS = 500
-"""How many ms to wait for the client's thread, which may be in a look-up without a time limit."""
+"""The ms to wait for the client's thread, which may be in a look-up without a time limit."""
 
 _LOGGERS = ("kafka.admin.client", "kafka.net.connection", "kafka.protocol.parser")
 _ERRNO = re.compile(r"(\d+) E[A-Z]+")
@@ -66,7 +66,7 @@ def may_pass(error: Exception) -> bool:
 
 
 def is_refused(error: Exception) -> bool:
-    """Returns whether to repeat a request at once: its error may pass, and is no timeout."""
+    """Returns whether to repeat a request at once: its error may pass, and is not a timeout."""
     errors: Any = importlib.import_module("kafka.errors")
     too_late = (errors.KafkaTimeoutError, errors.RequestTimedOutError)
     return may_pass(error) and not isinstance(error, too_late)
@@ -279,7 +279,7 @@ class _Connections:
         return may_pass(error) or isinstance(error, OSError)
 
     def problem(self, error: BaseException) -> str:
-        """Returns an error's text; for a lost connection, that of the last recorded failure."""
+        """Returns an error's text; for a lost connection, the text of the last recorded failure."""
         errors = self._errors
         lost = (
             errors.KafkaConnectionError,

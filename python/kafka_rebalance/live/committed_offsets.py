@@ -83,8 +83,8 @@ def partition_ends(
 
 
 def read_ends(admin: Any, partitions: Iterable[tuple[str, int]]) -> dict[tuple[str, int], int]:
-    """Returns the ends as the leader of a Kafka Streams application reads them, READ_UNCOMMITTED:
-    open transactions count.
+    """Returns the ends as the leader of a Kafka Streams application reads them: with
+    READ_UNCOMMITTED, so that open transactions count.
     """
     asked = [kafka_module().TopicPartition(*tp) for tp in partitions]
     ends, _ = _ends(admin, _leaders(admin, asked), asked, "READ_UNCOMMITTED")

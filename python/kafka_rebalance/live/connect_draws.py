@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Finds what in a prediction for a Connect cluster depends on facts that REST does not show.
+"""Finds the parts of a prediction for a Connect cluster that depend on facts REST does not show.
 
 A leader revokes work in the order in which the worker started it, and visits workers in the order
 of the hashes of their ids (`connect-host:port-<uuid>`). REST shows neither. So the events are
@@ -20,7 +20,7 @@ from kafka_rebalance.connect.cluster_changes import play_events
 from kafka_rebalance.frozen import Frozen
 
 _MOST_DRAWS, _LEAST_DRAWS = 64, 8
-_MOST_WORK = 200_000  # the most items x draws, except for _LEAST_DRAWS
+_MOST_WORK = 200_000  # the largest product of items and draws, except for _LEAST_DRAWS
 _SHUFFLES = 4  # every fourth draw is a shuffle
 
 Item = str | Task
@@ -30,10 +30,9 @@ ConnectChange = tuple[
 
 
 class Varying(Frozen):
-    """What a worker starts (or stops) in one round, where draws differ.
+    """The items that a worker starts (or stops) in one round, where draws differ.
 
-    In each draw these are `least` to `most` items: those in `sure` in every draw, those in `maybe`
-    in some draws only.
+    In each draw, these are `least` to `most` items: all in `sure`, and some in `maybe`.
     """
 
     round: int

@@ -11,7 +11,7 @@ REST returns the statuses that workers last wrote to the cluster's status topic.
   is listed with its old work too. If a worker has just left, read again after the delay.
 - Workers have the ids of the REST interface, `host:port`. A real leader orders workers by the
   hashes of their member ids, `connect-host:port-<uuid>`. So it may choose another one of several
-  equal workers; `connect_draws.py` finds what depends on that.
+  equal workers; `connect_draws.py` finds the parts of an answer that depend on this.
 """
 
 import base64

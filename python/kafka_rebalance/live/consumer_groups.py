@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads a live cluster's groups as contract lines: those whose members own partitions.
+"""Reads groups of a live cluster as contract lines: the groups whose members own partitions.
 
 Every broker lists the groups that it coordinates, and describes them: classic groups in
 `classic_groups.py`, others in `broker_groups.py`. Metadata contains the partitions of the
@@ -45,7 +45,7 @@ from .patience import retried
 from .raw_requests import leave_undecoded
 
 BATCH = 200
-"""How many groups are described at a time; this bounds the memory."""
+"""The number of groups that are described at a time; this bounds the memory."""
 
 _DESCRIBE = "DESCRIBE"
 _UNLISTED = (
@@ -75,7 +75,7 @@ class _NotAssignedError(GroupError):
 
 
 class Listed(NamedTuple):
-    """A group as its coordinator lists it; `state` is "" from a broker before 2.6."""
+    """A group as its coordinator lists it. `state` is "" from a broker before 2.6."""
 
     coordinator: int
     group_type: str
@@ -88,7 +88,7 @@ class Listed(NamedTuple):
 
 
 class Progress(NamedTuple):
-    """`done` of `total` groups are read; `changed` have another state than ListGroups showed."""
+    """`done` of `total` groups are read; `changed` of them are no longer in the listed state."""
 
     done: int
     total: int
@@ -105,11 +105,11 @@ def snapshot(
 ) -> Iterator[GroupSpec]:
     """Yields the groups of a live cluster whose members own partitions.
 
-    The parameters, the order and the other errors are those of `snapshot_lines`. Its lines also
-    contain fields that a GroupSpec lacks, for example `leaderless` of a topic. A group that cannot
-    be read, for example because it is rebalancing, raises a GroupError. With `on_left_out`, it is
-    reported there instead, and the other groups follow; "*" then also stands for all groups whose
-    coordinator is down.
+    For the parameters, the order and the other errors, see `snapshot_lines`. The groups' topics
+    also contain fields that a GroupSpec lacks, for example `leaderless` of a topic. A group that
+    cannot be read, for example because it is rebalancing, raises a GroupError. With `on_left_out`,
+    it is reported there instead, and the other groups follow; "*" then also stands for all groups
+    whose coordinator is down.
     """
     lines = snapshot_lines(
         bootstrap_server,
@@ -197,7 +197,7 @@ def why_unlisted(error: str) -> str:
 
 
 class _Reader:
-    """Reads one cluster once; each topic is read only once, too."""
+    """Reads one cluster once, and each of its topics once."""
 
     def __init__(
         self,
@@ -298,7 +298,7 @@ class _Reader:
                 )
 
     def _listed_by(self, broker: int) -> Iterable[Mapping[str, Any]]:
-        """Returns the groups that a broker lists; if it does not answer, notes that; returns ()."""
+        """Returns the groups that a broker lists; if it does not answer, records its error."""
         try:
             found: Iterable[Mapping[str, Any]] = retried(
                 partial(self._admin.list_groups, broker_ids=[broker]), is_refused

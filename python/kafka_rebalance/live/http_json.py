@@ -21,7 +21,7 @@ from kafka_rebalance.errors import ClusterError
 from .tls import tls_problem
 
 MAX_BYTES = 32 << 20
-"""The most bytes that an answer may have."""
+"""The largest number of bytes in an answer."""
 
 _LATE = "no whole answer within {:g} s"
 

@@ -6,8 +6,8 @@ JKS      a magic number, the version and the number of entries; then the entries
          the SHA-1 of the password, a fixed string and all bytes before them. Numbers are
          big-endian; a string or bytes follow their length.
 Keys     20 bytes of salt; the PKCS#8 bytes, XORed with a stream of SHA-1 digests; the SHA-1 of the
-         password and the plain bytes. The stream's first digest is that of the password and the
-         salt, each later one that of the password and the digest before it.
+         password and the plain bytes. The stream's first digest is the SHA-1 of the password and
+         the salt, each later one the SHA-1 of the password and the digest before it.
 Source   sun.security.provider.JavaKeyStore and KeyProtector.
 """
 
@@ -27,7 +27,7 @@ _KEY, _CERTIFICATE = 1, 2
 
 
 class KeyPair(NamedTuple):
-    """A private key (PKCS#8) with its certificate and those of its issuers; all are DER."""
+    """A private key (PKCS#8), its certificate, and its issuers' certificates; all are DER."""
 
     key: bytes
     chain: list[bytes]

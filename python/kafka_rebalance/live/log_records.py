@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What both log readers (confluent-kafka, kafka-python) use: bounds, columns, errors.
+"""The parts that both log readers (confluent-kafka, kafka-python) use: bounds, columns, errors.
 
 Settings have librdkafka's names ("bootstrap.servers", "sasl.password") for both clients. Secret
 values never appear in the text of an error: `cluster_errors` removes them.
@@ -18,10 +18,10 @@ if TYPE_CHECKING:
 
 BATCH_ROWS = 20_000
 BATCH_BYTES = 4 << 20
-"""A batch of records ends after so many bytes of keys and values, or BATCH_ROWS records."""
+"""A batch of records ends after this many bytes of keys and values, or BATCH_ROWS records."""
 
 IDLE_S = 120.0
-"""Reading fails after so many seconds without progress; a leader election takes less time."""
+"""Reading fails after this many seconds without progress; leader elections take less time."""
 
 _SECRETS = ("password", "secret", "jaas", "pem", "token", "oauthbearer", "passphrase")
 _HIDDEN = "***"
@@ -32,8 +32,8 @@ _YEAR_10000_MS = 253_402_300_800_000  # Python and Spark cannot represent later 
 class Bounds(NamedTuple):
     """The offsets of a partition: a reader gets the committed records in [earliest, last_stable).
 
-    While a transaction is open, the last stable offset is that of its first record: no reader gets
-    the records from there on, although they are below the high watermark.
+    While a transaction is open, the last stable offset is the offset of its first record: no reader
+    gets the records from there on, although they are below the high watermark.
     """
 
     earliest: int

@@ -42,8 +42,8 @@ def token_source(
 ) -> Callable[[], str]:
     """Returns a function that returns a token, and replaces an endpoint's token before it expires.
 
-    `options` are those of the JAAS entry. Errors: ClusterError, whose text contains no secret: this
-    call raises it for bad settings, the returned function if it gets no token.
+    `options` are the options of the JAAS entry. Errors: ClusterError, whose text contains no
+    secret: this call raises it for bad settings, the returned function if it gets no token.
     """
     url = properties.get(_ENDPOINT)
     if url is None:

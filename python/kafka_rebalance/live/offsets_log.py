@@ -2,12 +2,12 @@
 """Reads all records of `__consumer_offsets` in a live cluster.
 
 1. The cluster reports the first offset and the end of each partition; records that are written
-   later are left out.
-   A partition is left out, and named, if its leader does not answer.
+   later are left out. If a partition's leader does not answer, the partition is left out, and
+   named.
 2. One consumer without a group reads one partition after another, so the caller can finish each
    partition before the next one begins.
 
-`FollowedLog` keeps reading, and after an error continues behind the last record.
+`FollowedLog` keeps reading; after an error, it continues behind the last record.
 
 Each broker lists the groups whose partition of this topic it leads. So groups are missing
 (`problems`) if a broker does not answer, or if a partition has no leader: the broker that led it is
@@ -50,7 +50,7 @@ def problems(silent: Mapping[int, str], offsets_topic: Mapping[str, Any]) -> Ite
 
 
 def without_leader(numbers: Iterable[int], total: int) -> str:
-    """Returns a clause: so many partitions of `__consumer_offsets` have no live leader."""
+    """Returns a clause: how many partitions of `__consumer_offsets` have no live leader."""
     lost = sorted(numbers)
     more = len(lost) - _PARTITIONS_NAMED
     names = ", ".join(map(str, lost[:_PARTITIONS_NAMED]))
@@ -60,7 +60,7 @@ def without_leader(numbers: Iterable[int], total: int) -> str:
 
 
 LOOK_AGAIN_S = 30.0
-"""After so many seconds, partitions whose leader did not answer are requested again."""
+"""After this many seconds, partitions whose leader did not answer are requested again."""
 _POLL_MS = 200
 _CONSUMER = {"max_poll_records": 5_000, "max_partition_fetch_bytes": 4 << 20}
 
@@ -82,9 +82,10 @@ def offsets_records(
     on_missing: Callable[[str], None] | None = None,
     newest: int | None = None,
 ) -> Iterator[OffsetsRecord]:
-    """Yields the topic's records, up to the end that each partition has at the first request.
+    """Yields the topic's records, up to the end of each partition at the first request.
 
-    Given `newest`, only so many offsets in all are read: equally many at the end of each partition.
+    Given `newest`, only this many offsets in all are read: equally many at the end of each
+    partition.
 
     Given `groups`, only the partitions with the records of these groups are read. `configs` are
     made by `client_configs`. `on_progress` is called with the number of offsets read so far, and
@@ -139,10 +140,11 @@ class FollowedLog:
             return False
 
     def batches(self) -> Iterator[list[OffsetsRecord]]:
-        """Yields the records of each poll, by offset in each partition; [] if there are none.
+        """Yields the records of each poll, sorted by offset in each partition; [] if there are
+        none.
 
         Each record is yielded once, even if an error makes a second call necessary. If a partition
-        is missing, it ends after LOOK_AGAIN_S: call it again.
+        is missing, the method ends after LOOK_AGAIN_S, and has to be called again.
 
         Errors   as in `offsets_records`.
         """
@@ -268,7 +270,7 @@ def group_leaders(
 
     It is in the group's newest metadata record. The partitions with the groups' records are read
     from their beginning, which takes long with many commits. Groups without a leader are left out.
-    `configs` are those of `snapshot`. Errors: ClusterError; MissingExtra without kafka-python 3.
+    For `configs`, see `snapshot`. Errors: ClusterError; MissingExtra without kafka-python 3.
     """
     groups = set(group_ids)
     leaders: dict[str, str] = {}

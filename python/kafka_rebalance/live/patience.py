@@ -8,7 +8,7 @@ from typing import TypeVar
 _T = TypeVar("_T")
 
 RETRY_S = 10.0
-"""For how many seconds a request is repeated."""
+"""The number of seconds for which a request is repeated."""
 
 
 def retried(call: Callable[[], _T], is_retriable: Callable[[Exception], bool]) -> _T:

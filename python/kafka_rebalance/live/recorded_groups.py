@@ -3,12 +3,12 @@
 
 1. A coordinator loads the last record of each key of one group, in the order of the log.
 2. It describes the group, and `broker_groups.py` makes the contract line of the description.
-3. Records show more than a description does: which partitions of a share group are initialised, the
+3. Records show more than a description: the initialised partitions of a share group, the
    topology of a streams group, and the settings of its last epoch.
 
-Order    members as in the table of a broker that loads these records now.
-Unknown  the offsets that members of a streams group reported: no record has them.
-Errors   GroupError for records that a coordinator cannot load, and those of `broker_groups.py`.
+Order    members as in the hash map of a broker that loads these records now.
+Unknown  the offsets that members of a streams group reported: no record contains them.
+Errors   GroupError for records that a coordinator cannot load; the errors of `broker_groups.py`.
 """
 
 from collections.abc import Iterable, Mapping
@@ -49,7 +49,7 @@ _DESCRIBE: dict[str, type[Any]] = {
 
 
 class RecordedGroups:
-    """The groups of one cluster. `topics` are as in contract lines, each with its `topic_id`."""
+    """The groups of one cluster. `topics` are as in contract lines, with their `topic_id`."""
 
     def __init__(self, topics: Iterable[Mapping[str, Any]]) -> None:
         self._topics: dict[str, dict[str, Any]] = {}

@@ -188,7 +188,7 @@ def heartbeat_answered(state: Membership, sent: SentRequest, error: ErrorCode) -
 
 
 def react(state: Membership, sent: SentRequest, reaction: Reaction, error: ErrorCode) -> None:
-    """Carries out a reaction; a reset, only if the generation has not changed since the request."""
+    """Carries out a reaction; resets nothing if the generation has changed since the request."""
     unchanged = sent.generation == state.generation
     if isinstance(sent.request, OffsetCommit) and not unchanged:
         # An error of an old generation's commit resets the generation, except during a join.

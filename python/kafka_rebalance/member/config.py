@@ -22,11 +22,11 @@ _VERSIONS = {"eager": EAGER, "compatible": COMPATIBLE, "sessioned": SESSIONED}
 class ConsumerConfig(Message):
     """A consumer's settings, times in ms. Errors: GroupError with the setting's name.
 
-    With `group_protocol` "consumer", the broker has the settings of heartbeats and sessions, and
-    the assignor. As in Kafka, the consumer's own settings for these (`_OF_CLASSIC`) are then
+    With `group_protocol` "consumer", the broker decides the assignor and the times of heartbeats
+    and sessions. As in Kafka, the consumer's own settings for these (`_OF_CLASSIC`) are then
     refused.
 
-    `client_library` is not a setting of Kafka: it names the library that the consumer behaves like,
+    `client_library` is not a setting of Kafka: it names the library as which the consumer behaves:
     "java" or, with `group_protocol` "consumer", "librdkafka".
     """
 

@@ -19,7 +19,7 @@ from .subscriber import Subscriber
 
 
 class Consumer(GroupMember):
-    """A consumer of a classic group, without I/O: see `group_member`."""
+    """A consumer of a classic group, without I/O. `group_member` explains its use."""
 
     def __init__(self, config: ConsumerConfig, *, rng: random.Random) -> None:
         self._subscriber = Subscriber(config, config.assignors())

@@ -8,7 +8,7 @@
 The caller sends every Send and reports Answered or Failed, calls `handle(Tick(), t)` when
 `next_deadline_ms()` is `t`, and polls; before `next_poll_ms()` a poll takes no step of a rebalance.
 As in Kafka's clients, callbacks and the steps of a rebalance happen in `Poll`; heartbeats depend
-only on the clock. Only the back-off is random; it is drawn from `rng`.
+only on the clock. Only the back-off is random; `rng` chooses it.
 
 Source   AbstractCoordinator, Heartbeat of kafka-clients 4.4.0; docs/behaviour/member.md.
 """

@@ -26,7 +26,7 @@ class _Event(Frozen):
 
 
 class MemberEffect(Frozen):
-    """A request of a member to its host."""
+    """An action that a member asks of its host."""
 
 
 class Subscribe(_Event):
@@ -46,7 +46,7 @@ class Unsubscribe(_Event):
 
 
 class Poll(_Event):
-    """The application calls poll(); `positions` are pairs (partition, next offset to read)."""
+    """The application calls poll(). `positions` are pairs (partition, next offset to read)."""
 
     positions: tuple[tuple[TopicPartition, int], ...] = ()
 
@@ -62,7 +62,7 @@ class MetadataUpdated(_Event):
 
 
 class ConfigurationUpdated(_Event):
-    """A worker has read the configuration topic up to `offset`; `connectors` are (name, tasks)."""
+    """A worker has read the configuration topic up to `offset`. `connectors` are (name, tasks)."""
 
     offset: int
     connectors: tuple[tuple[str, int], ...]
@@ -82,7 +82,7 @@ class Failed(_Event):
 
 
 class Vouched(_Event):
-    """The host vouches that a member was healthy; says when it last sent a heartbeat and polled."""
+    """The host vouches that a member was healthy; it names the last heartbeat and the last poll."""
 
     heartbeat_ms: int
     polled_ms: int
@@ -91,8 +91,7 @@ class Vouched(_Event):
 class Polled(_Event):
     """The host reports the application's last poll, which had no effect on the member.
 
-    Without this report, it would look as if the application of a member that waits had stopped
-    polling.
+    Without this report, the application of a member that waits would seem to have stopped polling.
     """
 
     at_ms: int
@@ -149,7 +148,7 @@ class Start(MemberEffect):
 
 
 class Stop(MemberEffect):
-    """A Connect worker stops connectors and tasks; `is_revoked` if its leader revoked them."""
+    """A Connect worker stops connectors and tasks. `is_revoked` if its leader revoked them."""
 
     work: Work
     is_revoked: bool = False

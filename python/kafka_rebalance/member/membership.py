@@ -96,7 +96,7 @@ class Generation:
 
 
 class SentRequest(NamedTuple):
-    """An unanswered request; `generation` is that in which a classic member sent it."""
+    """An unanswered request. `generation` is the classic member's generation when it sent it."""
 
     request: Request
     expires_ms: int
@@ -106,7 +106,7 @@ class SentRequest(NamedTuple):
 
 @dataclass(slots=True)
 class AnyMembership:
-    """The state that members of both protocols have; `effects` are those of the current event."""
+    """The state that members of both protocols have. `effects` are those of the present event."""
 
     config: GroupConfig
     rng: random.Random
@@ -198,7 +198,7 @@ class AnyMembership:
 
 @dataclass(slots=True)
 class Membership(AnyMembership):
-    """The state of a member of a classic group."""
+    """The state of a member of a classic group, beside the state that both protocols share."""
 
     role: Role
     _: KW_ONLY

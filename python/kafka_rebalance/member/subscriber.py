@@ -77,7 +77,7 @@ def subscribed_topics(members: Iterable[JoinedMember]) -> frozenset[str]:
 
 
 def snapshot(topics: Mapping[str, Topic], names: Iterable[str], *, racks: bool) -> Snapshot:
-    """Returns the data on which an assignment depends: partition counts and, if asked, racks."""
+    """Returns the data that affect an assignment: partition counts and, if asked, racks."""
     there = (topics[name] for name in sorted(names) if name in topics)
     return tuple(one if racks else Topic(one.name, one.partitions) for one in there)
 

@@ -9,8 +9,8 @@ stops connectors and tasks.
     settle      starts new work when the worker has read the leader's configuration; joins again
                 after a revocation, for a newer configuration, or when the leader's delay is over
 
-The steps use three configurations: a report contains the newest one's offset; a leader assigns the
-one that it reported, unless another worker reported a newer one; `settle` uses the one that the
+The steps use three configurations: a report contains the offset of the newest one. A leader assigns
+the one that it reported, unless another worker reported a newer one. `settle` uses the one that the
 herder last applied. If the applied configuration is newer than the leader's, the worker joins
 again.
 
@@ -64,7 +64,7 @@ class Herder:
 
     config: WorkerConfig
     url: str
-    # The newest configuration, that of the last JoinGroup, and the one that the herder applied last
+    # The newest configuration, the one in the last JoinGroup, and the one last applied
     newest: Configuration = Configuration()
     joined_with: Configuration = Configuration()
     configuration: Configuration = Configuration()
@@ -319,7 +319,7 @@ def revoked_work(message: wire.ConnectAssignment) -> Work:
 
 
 class Worker(GroupMember):
-    """A Connect worker: starts and stops the connectors and tasks of its group's assignment."""
+    """A Connect worker: it starts and stops the connectors and tasks that its group assigns."""
 
     def __init__(self, config: WorkerConfig, *, url: str, rng: random.Random) -> None:
         self._herder = Herder(config, url)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Notes: what a person should know beside the figures of a plan or the state of a group."""
+"""Notes: facts that a person should know beside the figures of a plan or the state of a group."""
 
 from kafka_rebalance.lazy import lazily
 

@@ -38,10 +38,10 @@ def plan_notes(
 ) -> tuple[Note, ...]:
     """Returns the notes on a plan: its assumptions, its risks, and the facts that are unknown.
 
-    `led` are the plans of all possible leaders (`plans_by_leader`), if `plan` is one of them.
-    `draws` limits how often each rebalance beside the plan is played; None means a limit by the
-    group's size. `is_own` is False if the group runs an assignor other than the plan's. With
-    `cheap`, no rebalance is played, and the notes that need one are left out.
+    `led` are the plans of all possible leaders (`plans_by_leader`), if `plan` is one of them. Each
+    rebalance beside the plan is played with at most `draws` draws (sets of random ids and orders);
+    None means a limit by the group's size. `is_own` is False if the group runs an assignor other
+    than the plan's. With `cheap`, no rebalance is played, and the notes that need one are left out.
     """
     found: list[Note] = []
     if has_no_answer(led):
@@ -159,5 +159,5 @@ def _endless_with(name: str, compared: "Comparison") -> Endless | None:
     where = compared.group, name, compared.changes
     try:
         return endless_plan(plan(*where, engine=compared.engine))
-    except GroupError:  # after the changes, the leader's assignor never ends or throws
+    except GroupError:  # after the changes, the leader's assignor throws or never ends
         return endless(*where, engine=compared.engine)

@@ -14,8 +14,8 @@ from .note import Note
 
 
 def application_findings(one: Replay, rates: Rates | None = None) -> Iterator[Note]:
-    """Yields the findings: on standby tasks, copies of tasks, threads and end points. If `rates`
-    were measured, also on warm-up tasks that never catch up.
+    """Yields the findings: on standby tasks, copies of tasks, threads and end points. With measured
+    `rates`, also on warm-up tasks that never catch up.
     """
     yield from _never_warm(one, rates)
     yield from _without_standby(one)

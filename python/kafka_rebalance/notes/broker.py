@@ -67,7 +67,7 @@ def _new_topics(plan: RebalancePlan) -> Iterator[Note]:
 
 
 def _pause(plan: RebalancePlan) -> Iterator[Note]:
-    """Yields a note if members restart and another course of these restarts is possible."""
+    """Yields a note if members restart and other figures are possible for these restarts."""
     if (other := other_pause(plan)) is None:
         return
     if other.chance is None:

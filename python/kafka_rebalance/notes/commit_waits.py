@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Finds members whose automatic commits delay the rebalance after a topic is deleted.
 
-Before a member joins, it commits its positions. The broker refuses those of a deleted topic with
-UNKNOWN_TOPIC_OR_PARTITION. Java then repeats the commit until `max.poll.interval.ms` is over,
+Before a member joins, it commits its positions. The broker refuses the positions in a deleted topic
+with UNKNOWN_TOPIC_OR_PARTITION. Java then repeats the commit until `max.poll.interval.ms` is over,
 kafka-python while its poll lasts, at most for this interval, and aiokafka without end. The leader
 notices the deletion first; the other members learn of the rebalance when the leader joins. So their
-waits begin after its wait. Other clients join in seconds.
+waits begin after the leader's wait. Other clients join in seconds.
 
 Source   ConsumerCoordinator.onJoinPrepare (Kafka 4.4.0); kafka-python 3.0.12
          (ConsumerCoordinator._on_join_prepare_async); aiokafka 0.14.0

@@ -2,12 +2,13 @@
 """Finds groups that can have more rebalances than a plan counts.
 
 kafka-python: if a rebalance ends between two calls of `poll`, the next `poll` joins again. The
-group then rebalances if the leader joins, but not if another member with an unchanged subscription
-does.
+group then rebalances if the leader joins, but not if another member joins with an unchanged
+subscription.
 
 librdkafka: each member joins again when its own metadata shows that a topic has grown, or that
-racks of its brokers are gone; in Java only the leader does. If this member owns other partitions by
-then, the group rebalances again. `played_further` plays these rebalances.
+racks of its brokers have disappeared; in Java only the leader does. If this member owns other
+partitions by then, the group rebalances again. `played_further` plays these rebalances, once in the
+plan and once in each draw (the plan with other random ids).
 
 All members: in a plan they change their subscriptions at one moment. In most groups that do not
 subscribe by a pattern, they change them one after another. `mixed_subscriptions.py` plays this.
@@ -67,8 +68,8 @@ class ExtraRebalances(NamedTuple):
 class Further(Frozen):
     """The result of up to `rejoins` additional rebalances, after the plan and after `draws` draws.
 
-    `moves` are the fewest and the most moves that they add to those of the plan. `partitions` end
-    at another member because of them, after the plan or a draw.
+    `moves` is the smallest and the largest number of moves that they add to the plan's.
+    `partitions` end at another member because of them, after the plan or a draw.
     """
 
     rejoins: int

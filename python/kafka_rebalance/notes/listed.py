@@ -59,8 +59,9 @@ def is_cooperative(assignor: str | None) -> bool:
 
 
 def may_mix(member: Member, group_id: str) -> bool:
-    """Returns whether a member's client allows eager and cooperative assignors in one list: Java
-    does, and so does kafka-python with this project's plug-ins, which send Java's bytes.
+    """Returns whether a member's client allows eager and cooperative assignors in one list.
+
+    Java allows it, and so does kafka-python with this project's plug-ins, which send Java's bytes.
     """
     client = client_of(member, group_id)
     if member.client_library is None:

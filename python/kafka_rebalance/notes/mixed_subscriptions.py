@@ -33,8 +33,9 @@ _MOST_PARTS = 9
 def played_apart(plan: RebalancePlan, draws: int | None = None) -> Further:
     """Returns how the plan ends if members change their subscriptions at different moments.
 
-    Each draw plays all changes. The result has the most additional rebalances of a draw, the fewest
-    and the most additional moves, and the partitions that end at another member in some draw.
+    Each draw plays all changes. The result holds the largest number of additional rebalances, the
+    smallest and the largest number of additional moves, and the partitions that end at another
+    member in some draw.
 
     Cost     a plan in Python for each draw, of up to 9 parts; large groups have fewer draws.
     """
@@ -93,7 +94,7 @@ class _Apart(Change):
         return [event(part) for part in self._parts(list(topics))]
 
     def _placed(self, group: GroupSpec, topics: tuple[Topic, ...]) -> Iterator[Topic]:
-        """Yields the topics; new ones get as many racks as the old partition with the most."""
+        """Yields the topics; each new partition gets as many racks as an old one has at most."""
         random, known = Random(f"{self.draw}/racks"), {topic.name for topic in group.topics}
         placed = [racks for topic in group.topics for racks in topic.racks or ()]
         racks = sorted({rack for one in placed for rack in one if rack is not None})

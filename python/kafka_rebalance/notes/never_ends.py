@@ -41,7 +41,7 @@ from .note import Note
 
 MOST_PLAYS = 200
 MOST_WORK = 1_000_000
-"""The limit on the partitions plus subscriptions of all groups played, which takes some seconds."""
+"""The limit on the partitions and subscriptions in all groups played: some seconds of work."""
 
 _MAY_NEVER_END = tuple(name for name in KAFKAS if BUILT_IN[name].remembers)
 _ALWAYS_END = tuple(name for name in KAFKAS if name not in _MAY_NEVER_END)
@@ -50,7 +50,7 @@ _MOST_NAMED = 5
 
 
 class WayOut(Frozen):
-    """A change after which a hanging group's rebalance ends; `for_good`: all later ones, too."""
+    """A change after which a hanging group's rebalance ends. `for_good`: all later ones, too."""
 
     change: str
     for_good: bool
@@ -104,8 +104,8 @@ def endless(
     """Plays the rebalances in which the group's leader could hang, and returns those that do.
 
     If `assignor` is None, the group's own assignor is used. Members send the data for the assignor,
-    as in `plan`. Returns None if no played rebalance hangs and no later one can: Kafka's general
-    algorithm does not assign the group after the changes.
+    as in `plan`. Returns None if no played rebalance hangs and no later one can, because another
+    algorithm assigns the group after the changes.
 
     Errors   those of `plan`, except NeverEnds.
     """
@@ -244,7 +244,7 @@ class _Player:
         return ended
 
     def play_alone(self, group: GroupSpec, change: Change | None = None) -> _Ended:
-        """Plays a change with one event, or the next rebalance (None), after those asked.
+        """Plays a change with one event, or (None) the next rebalance, after the asked changes.
 
         The returned group is of use only if its rebalance hangs.
         """

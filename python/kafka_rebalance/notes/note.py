@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Defines `Note`, an observation on a plan or a group, and the kinds of notes on plans.
 
-docs/plans.md has the kinds of notes on a plan, `notes/findings.py` those of `describe`'s findings.
+docs/plans.md lists the kinds of notes on a plan, `notes/findings.py` the kinds of `describe`'s
+findings.
 """
 
 from collections.abc import Mapping

@@ -19,7 +19,7 @@ _MOST_PERMUTED = 3
 
 
 class OtherOrder(NamedTuple):
-    """Of all `orders` other orders of leaving, the one with most partitions at other members.
+    """The order of leaving after which most partitions end at other members, of `orders` others.
 
     `elsewhere` is the number of these partitions, `moves` the number of moves in this order.
     """
@@ -48,7 +48,7 @@ def other_order(plan: RebalancePlan) -> OtherOrder | None:
 
 
 class OtherPause(NamedTuple):
-    """The course of restarts that the plan does not play; if `is_sooner`, members return sooner.
+    """The other course of restarts, not played by the plan. `is_sooner`: members return sooner.
 
     `elsewhere` is the number of partitions that end at another member than in the plan. `chance` is
     the chance (0 to 1) of the plan's own course at each restart; None if the plan assumes the time.

@@ -36,7 +36,7 @@ TOGETHER = "The members run several clients: stop all of them together."
 
 
 class Switched(NamedTuple):
-    """A switch from `old` to `new`. Clients that cannot make it the usual way have a recipe."""
+    """A switch from `old` to `new`. Each client that cannot make it the usual way has a recipe."""
 
     old: str
     new: str
@@ -145,7 +145,7 @@ def not_rolling(
 ) -> tuple[Switched, ...]:
     """Returns the planned switches that some member certainly cannot make by a rolling bounce.
 
-    It cannot if none of the clients that it may run can; the result holds recipes for these
+    A member cannot if none of the clients that it may run can; the result holds recipes for these
     clients. `assignor` is the one at the beginning of the plan; None means the group's.
     """
     may_run = {clients_for(member, group.group_id) for member in group.members}

@@ -34,8 +34,8 @@ def as_far_as_affected(
     """Returns the result of `work` for the changes that affect a group, and the others as text.
 
     The result is None if no change affects the group, unless there are no changes. If the user
-    asked for this group `alone`, only a switch to what it already has is left out. Errors: those of
-    `work`; the path of an error contains the index of the change in `changes`.
+    asked for this group `alone`, only a switch to the assignor that it already has is left out.
+    Errors: those of `work`; the path of an error contains the index of the change in `changes`.
     """
     left = list(range(len(changes)))
     left_out: list[str] = []

@@ -2,18 +2,19 @@
 """Plays rounds of a group that the broker assigns: it computes a target, and members move to it.
 
 A member keeps the partitions that both its old and its new target contain. It revokes the others at
-its next heartbeat. Their new owner gets them at its own next one. In a share group, nobody waits.
+its next heartbeat. Their new owner gets them at its own next heartbeat. In a share group, nobody
+waits.
 
-1. A heartbeat finds a new group epoch and computes the target: the assignor visits the members in
-   the order of the broker's table, a new member last (in a share group, at its place in the table).
-   Of members that join more than `group.consumer.assignment.interval.ms` (1 s) apart, each gets a
-   target of its own; the play lets the group reach each target before the next member joins.
+1. A heartbeat finds a new group epoch and computes the target. The assignor visits the members in
+   the order of the broker's hash map, a new member last (in a share group, at its place in the
+   map). If several members join more than `group.consumer.assignment.interval.ms` (1 s) apart, each
+   gets a target of its own; the play lets the group reach each target before the next member joins.
 2. Compare the new target with the old one.
 3. A partition is unavailable between its revocation and the heartbeat of its new owner. A new
    partition, or one of a member that left, is unavailable until its owner's heartbeat. A member
    of the classic protocol with an eager assignor revokes all partitions to join again.
 4. Only changed targets are written, so an unchanged one keeps its order.
-5. Sort the members as the broker's table does, newer members first (`changes/member_table.py`).
+5. Sort the members as the broker's hash map does, newer members first (`changes/member_table.py`).
 6. A share group gets two targets if it has partitions that it has never read. The heartbeat that
    finds them computes a target without them, and starts to initialise their share state. A later
    heartbeat computes a target with them. The first target is a round only if it moves a partition.

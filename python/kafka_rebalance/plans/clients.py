@@ -40,7 +40,7 @@ class ClientLibrary(Frozen):
     """A client library. `assignors/registry.py` lists the libraries that have each assignor.
 
     `mixes` means that one list may contain eager and cooperative assignors. If `joins_once` is
-    False, a member joins once for each listed assignor, so it cannot change from one to the other.
+    False, a member joins once for each listed assignor, so it cannot change from one to another.
     """
 
     name: str
@@ -188,7 +188,7 @@ def run_several(group: GroupSpec) -> bool:
 
 
 def sure_to_run(group: GroupSpec, names: Sequence[str]) -> list[str]:
-    """Returns the libraries among `names` that members may run who can run no other library."""
+    """Returns the libraries that members may run, if these members can run only `names`."""
     may_run = [{client.name for client in one} for one in _libraries(group)]
     certain = {name for one in may_run if one.issubset(names) for name in one}
     return [name for name in names if name in certain]

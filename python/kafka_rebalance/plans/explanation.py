@@ -36,7 +36,7 @@ def partition_from_text(text: str) -> TopicPartition:
 
 
 class Explanation(list[str]):
-    """The lines of an explanation; `summary` is its result in one sentence."""
+    """The lines of an explanation. `summary` is its result in one sentence."""
 
     summary = ""
 
@@ -79,7 +79,7 @@ def explain(
 
 
 def _outcome(group: GroupSpec, steps: Sequence[Step], tp: TopicPartition) -> str:
-    """Returns a sentence: who owns the partition at the end of the plan, and who did before."""
+    """Returns a sentence: the partition's owner at the end of the plan, and its owner before."""
     from kafka_rebalance.explain.facts import holders
 
     before, after = (_names(holders(Assignment.owned(one), tp)) for one in (group, steps[-1].after))

@@ -70,7 +70,7 @@ class Figures:
 
 
 def figure_rows(figures: Figures, members: tuple[int, int]) -> list[tuple[str, ...]]:
-    """Returns rows (name, before, after, best possible); `members` are their two numbers."""
+    """Returns rows (name, before, after, best possible); `members` is (number before, after)."""
     one = figures
     balances = (one.balance_before, one.balance_after, one.balance_possible)
     rows: list[tuple[str, ...]] = [
@@ -114,8 +114,9 @@ def rack_share(
 
 
 def share_in_racks(topics: Iterable[Topic], readers: Iterable[Reader]) -> float | None:
-    """Returns the share (0 to 1) of partitions that are read in the rack of a replica. It counts
-    only partitions for which the racks of the reader and of a replica are known; None if none are.
+    """Returns the share (0 to 1) of partitions that are read in the rack of a replica.
+
+    Without known racks of its reader and a replica, a partition does not count; None if none does.
     """
     racks = {topic.name: topic.racks for topic in topics if topic.racks is not None}
     known = near = 0

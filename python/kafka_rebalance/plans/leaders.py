@@ -7,7 +7,7 @@
 2. A leader leads until it leaves. Then the coordinator appoints the first member of its hash map. A
    static member that restarts stays the leader, under its new id.
 3. Each of these leaders runs the dialect of its library; the prefix "" is Kafka's own assignor,
-   also that of this project's plug-ins. A member of an unknown library counts as running the last
+   which this project's plug-ins run, too. A member of an unknown library counts as running the last
    leader's.
 4. If several dialects remain, each gets a plan of all changes. Plans with equal rounds and equal
    ends become one plan, under the name of the first.
@@ -106,9 +106,9 @@ def plans_by_leader(
 ) -> tuple[LedPlan, ...]:
     """Plans the changes once for each version of the group's assignor that a leader may run.
 
-    The first entry with a plan is that of the present leader's library. A single entry means that
-    the library is certain, or that the plans of all possible leaders are equal. If no leader's
-    assignor has a plan, the first entry is that of Kafka's own assignor, without leaders.
+    The first entry with a plan is the plan of the present leader's library. A single entry means
+    that the library is certain, or that the plans of all possible leaders are equal. If no leader's
+    assignor has a plan, the first entry is the plan of Kafka's own assignor, without leaders.
 
     Errors   those of `plan`, if Kafka's own assignor also raises one.
     """
@@ -280,7 +280,7 @@ def _different(found: Sequence[LedPlan]) -> Iterator[LedPlan]:
     for one in found:
         for at, other in enumerate(kept):
             if _ends(one) == _ends(other):
-                # If one of two equal plans is that of Kafka's own assignor, its name is kept.
+                # If one of two equal plans is the plan of Kafka's own assignor, its name is kept.
                 named = other if library_of(one.assignor) else one
                 leaders = dict.fromkeys((*other.leaders, *one.leaders))
                 kept[at] = replace(named, leaders=tuple(leaders))

@@ -80,7 +80,7 @@ class RebalancePlan(Frozen):
     `possible` is the best result that was possible from the beginning. `newcomers` are members that
     do not exist yet: their real ids will differ, and ids break ties (`samples.py`). If
     `places_guessed`, the racks of new partitions' replicas are guesses, too; if `topics_guessed`,
-    so is the order of topics in new subscriptions (`changes/topic_order.py`); if
+    so is the order of topics in new subscriptions (`changes/topic_order.py`). If
     `topic_ids_guessed`, so are the ids of new topics, which only the brokers' assignors read.
     """
 
@@ -139,8 +139,9 @@ class RebalancePlan(Frozen):
 
     @property
     def curve(self) -> "Curve | None":
-        """Returns how even the last group could be for each number of partitions taken from the
-        owners at the beginning. None if members share partitions, or if no member is left.
+        """Returns how even the last group could be, by the number of partitions that change owners.
+
+        None if members share partitions, or if no member is left.
         """
         if self.possible.least_moves is None or not self.steps[-1].after.members:
             return None

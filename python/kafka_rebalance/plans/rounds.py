@@ -12,8 +12,8 @@
    assignor, the members in `forgets` are eager in a cooperative group.
 2. The leader's assignor computes the answer. Another library's assignor visits the members in the
    order of the broker's hash map. `balanced` and `weighted` withhold nothing themselves: the leader
-   withholds what another member claims. The next round assigns only that. Members of aiokafka are
-   eager with both.
+   withholds a partition that another member claims, and the next round assigns only such
+   partitions. Members of aiokafka are eager with both.
 3. Compare the answer with the partitions held before: kept, revoked and gained partitions.
 4. Find the partitions that no member reads in this round: all in an eager round, the unclaimed ones
    in a cooperative round.
@@ -164,7 +164,7 @@ class Step(LazyFields):
 
 
 class Played(NamedTuple):
-    """The rounds, the group after them, and whether it has settled."""
+    """The rounds that were played, the group after them, and whether it has settled."""
 
     rounds: tuple[Round, ...]
     group: GroupSpec

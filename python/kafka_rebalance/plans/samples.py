@@ -49,9 +49,10 @@ class Samples(LazyFields):
     owner in the plan itself, which is not among the draws. `depends` holds the partitions whose
     last owner is not equal in the plan and all draws. `moves` lists the moves of each draw.
     `varied` is True if the draws also change names before the UUID, `has_newcomers` if they change
-    any id, `places_guessed` if they change racks of new partitions' replicas, `topics_guessed` the
-    order of topics in new subscriptions, and `topic_ids_guessed` ids of new topics. `throws` has an
-    error for each further draw in which the leader's assignor throws.
+    any id. `places_guessed` is True if they change racks of new partitions' replicas,
+    `topics_guessed` for the order of topics in new subscriptions, and `topic_ids_guessed` for ids
+    of new topics. `throws` lists the errors of further draws, in which the leader's assignor
+    throws.
     """
 
     draws: int
@@ -182,7 +183,7 @@ def count_ends(plan: "RebalancePlan", draws: Iterable["Callable[[], RebalancePla
 
 
 def counted_in_core(plan: "RebalancePlan", core: "_core.Ends") -> Samples:
-    """Returns what `count_ends` returns, for draws that the core has played."""
+    """Returns the result of `count_ends`, for draws that the core has played."""
     names = defaultdict(lambda: NEW, enumerate(one.member_id for one in plan.group.members))
 
     @cache
@@ -195,7 +196,7 @@ def counted_in_core(plan: "RebalancePlan", core: "_core.Ends") -> Samples:
     def ends() -> dict[TopicPartition, Counter[str]]:
         owners = map(names.__getitem__, numbers(core.owners))
         counts = [*zip(owners, numbers(core.draws), strict=True)]
-        # To call Counter() would take five times longer.
+        # A call of Counter() would take five times longer.
         ends = {tp: Counter.__new__(Counter) for tp in partitions()}
         for each, (start, end) in zip(ends.values(), pairwise(numbers(core.offsets)), strict=True):
             dict.update(each, counts[start:end])

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 def summary(plan: "RebalancePlan") -> str:
     """Returns one or two sentences: who gets nothing, what moves, and what has no reader.
 
-    Names of members and topics are as the changes have them: escape them before printing.
+    Names of members and topics are written as in the changes: escape them before printing.
     """
     figures, counts = plan.figures(), plan.after.counts()
     noun = "partition" if plan.group.subtopologies is None else "task"
@@ -38,7 +38,7 @@ def in_words(changes: "Iterable[Change]") -> str:
 
 
 def is_not_known(plan: "RebalancePlan") -> bool:
-    """Returns whether the plan shows nothing, as no member is known to be in the lost rack."""
+    """Returns whether the plan shows nothing: no member is known to be in the lost rack."""
     lost = any(isinstance(one, RemoveMembers) and one.rack for one in plan.changes)
     members = plan.group.members
     return lost and not plan.rounds and not any(member.rack_id for member in members)

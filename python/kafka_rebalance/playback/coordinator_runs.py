@@ -45,7 +45,7 @@ class _Client:
 
 @dataclass(slots=True)
 class Tracer:
-    """Plays a trace; `step` plays one command and returns the lines of its effects."""
+    """Plays a trace. `step` plays one command and returns the lines of its effects."""
 
     broker: VirtualBroker = field(default_factory=VirtualBroker)
     _clients: dict[str, _Client] = field(default_factory=dict)

@@ -6,9 +6,9 @@
 
 A program that runs Kafka's own coordinator also reads this protocol, so one script tests both.
 `init` starts a new coordinator, `state` and `mstate` return a group's state; `driver_commands`
-defines the other commands. The answer to an unknown command is {"bad": op}, that to a wrong command
-{"bad": op, "why": …}. After either, the driver continues with the next line. An error inside the
-coordinator is not an answer: it ends the driver.
+defines the other commands. The answer to an unknown command is {"bad": op}, the answer to a wrong
+command {"bad": op, "why": …}. After either, the driver continues with the next line. An error
+inside the coordinator is not an answer: it ends the driver.
 
 `_KEYS` maps the name of a class to the keys of its JSON: `gen=generation_id` shows a field under a
 short key, `asg=assignment:topics` shows it in the form `topics` of `_FORMS`. A class that is not

@@ -24,7 +24,7 @@ _RULE = "----"
 
 
 class Command(Frozen):
-    """One line with a command; `line` is its number, from 1 on."""
+    """One line with a command. `line` is its number, from 1 on."""
 
     line: int
     words: tuple[str, ...]
@@ -55,7 +55,7 @@ class Command(Frozen):
 
 
 class Block(Frozen):
-    """Commands with their expected results; `head` holds the lines before `----`, as written."""
+    """Commands with their expected results. `head` holds the lines before `----`, as written."""
 
     head: tuple[str, ...]
     commands: tuple[Command, ...]

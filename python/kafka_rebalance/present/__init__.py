@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Finds what `describe` shows: the present state of a group, and the findings on it."""
+"""Finds the present state of a group, which `describe` shows, and the findings on it."""
 
 from kafka_rebalance.lazy import lazily
 

@@ -5,7 +5,7 @@ Consumer groups (KIP-848) and share groups own partitions; in a share group, sev
 partition's records. Members of a streams group (KIP-1071) run tasks: a task reads, from each source
 topic of its subtopology, the partition with the task's own number.
 
-A partition without a committed offset has an unknown lag (None, never 0): nobody knows where the
+A partition without a committed offset has an unknown lag (None, never 0): it is unknown where the
 group will begin to read.
 """
 
@@ -61,7 +61,7 @@ class WithLag(Frozen):
 
 
 class _AssignedByBroker(WithLag):
-    """A group as its coordinator describes it; `lags` is None if the offsets were not read."""
+    """A group as its coordinator describes it. `lags` is None if the offsets were not read."""
 
     described: Any
     lags: Lags | None = None
@@ -103,7 +103,7 @@ class _AssignedByBroker(WithLag):
 class AssignedByBroker(_AssignedByBroker):
     """A consumer group or a share group as its coordinator describes it, with its lag.
 
-    `topics` are those of the cluster, with the racks of their replicas; empty if unknown.
+    `topics` are the cluster's topics, with the racks of their replicas; empty if unknown.
     """
 
     topics: tuple[Topic, ...] = ()
@@ -153,7 +153,7 @@ class AssignedByBroker(_AssignedByBroker):
 
 
 class StreamsGroupWithLag(_AssignedByBroker):
-    """A streams group as its coordinator describes it; `lags` are those of its source topics."""
+    """A streams group as its coordinator describes it. `lags` are the lags of its source topics."""
 
     @property
     def balance(self) -> Balance:

@@ -37,14 +37,14 @@ from .why_uneven import why_uneven
 class Description(WithLag):
     """The present state of a group.
 
-    `assignment` holds the partitions that the members own now. `balance` is that of these
-    partitions, `possible` is the best balance. `lags` counts the records not yet consumed, for each
-    partition with a committed offset; None if the offsets were not read (as for a group from a
-    file). In a streams group (KIP-1071), members own tasks, and the lags are those of the
-    partitions that tasks read. `assignors` are those that may answer the next rebalance, by the
-    leaders' libraries; empty if the group's assignor is unknown. `leaderless` lists the partitions
-    that no member can read because no leader answers for them. `facts` are normal, but good to
-    know: "foreign" if the assignor, or the last leader's version of it, is not one of Kafka's.
+    `assignment` holds the partitions that the members own now, `balance` is their balance, and
+    `possible` is the best balance. `lags` counts the records not yet consumed, for each partition
+    with a committed offset; None if the offsets were not read (as for a group from a file). In a
+    streams group (KIP-1071), members own tasks, and the lags are the lags of the partitions that
+    tasks read. `assignors` may answer the next rebalance, by the leaders' libraries; empty if the
+    group's assignor is unknown. `leaderless` lists the partitions that no member can read because
+    no leader answers for them. `facts` are normal, but good to know: "foreign" if the assignor, or
+    the last leader's version of it, is not one of Kafka's.
     """
 
     group: GroupSpec
@@ -139,7 +139,7 @@ def describe(
 ) -> Description:
     """Returns the group's present assignment, its balance, and its faults.
 
-    `leaderless` lists partitions for which no leader answers; those that no member owns do not
+    `leaderless` lists partitions for which no leader answers; partitions that no member owns do not
     count.
 
     Errors   TypeError for anything but a GroupSpec, and for `lags` without a number for each
@@ -174,7 +174,7 @@ def describe(
 
 
 def read_partitions(group: GroupSpec, owned: Iterable[TopicPartition]) -> list[TopicPartition]:
-    """Returns the partitions that the owner reads; a task reads its number of each known source."""
+    """Returns the partitions that the owner reads; task N reads partition N of known sources."""
     if group.subtopologies is None:
         return list(owned)
     sources = {one.subtopology_id: one.source_topics for one in group.subtopologies}

@@ -37,8 +37,8 @@ class TriagedGroup(Frozen):
     """A group of a cluster with its findings.
 
     `described` is None for a group without members, or in the middle of a rebalance; its `lag` is
-    then that of all partitions with a committed offset. `group_type` is "classic", "consumer",
-    "share", "streams" or "connect"; None if unknown. `rebalances` is their number, if asked for;
+    then the lag of all partitions with a committed offset. `group_type` is "classic", "consumer",
+    "share", "streams" or "connect"; None if unknown. `rebalances` counts them, if asked for;
     `counted_in` names the time: the last hour of the log, or the time between two descriptions.
     """
 
@@ -135,9 +135,9 @@ def in_order(groups: Iterable[TriagedGroup], order: Order = "severity") -> list[
 
 
 def with_any(groups: Iterable[TriagedGroup], only: Collection[str]) -> list[TriagedGroup]:
-    """Returns the groups that have a finding of a kind in `only`, or of a severity in it or worse.
+    """Returns the groups that have a finding of a kind or severity in `only`, or a worse severity.
 
-    With "empty" in it, also the groups without members.
+    With "empty" in `only`, the groups without members are among them.
     """
     meant = {kind for kind, one in FINDINGS.items() if one.severity in with_worse(only)}
     return [

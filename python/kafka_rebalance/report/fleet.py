@@ -28,7 +28,7 @@ class Bin(Frozen):
 
 
 class WorstGroup(Frozen):
-    """One of the worst groups: its figures after `change`, and a command that prints that plan."""
+    """One of the worst groups: its figures after `change`, and a command that prints its plan."""
 
     cluster: str | None
     group_id: str

@@ -81,7 +81,7 @@ class NewPod(NamedTuple):
 
 @dataclass(slots=True)
 class Rolled:
-    """A deploy from 0 ms on: the ends of old pods, by number, and the new pods in order."""
+    """A deploy that begins at 0 ms: the ends of old pods, by number, and the new pods in order."""
 
     workload: Workload
     assumed: Assumed
@@ -162,7 +162,7 @@ class Rolled:
 
 
 def roll(workload: Workload, assumed: Assumed, random: Random) -> Rolled:
-    """Plays a deploy; `random` decides which pods of a Deployment end first, and probes' times."""
+    """Plays a deploy; `random` decides when probes run, and which pods of a Deployment go first."""
     rolled = Rolled(workload, assumed, random, {}, [])
     if workload.is_stateful:
         rolled.restart_pods()

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Plays a deploy of a group's pods in the simulator, as it is and with other settings.
 
-All pods have equally many members. Those of a StatefulSet's pod stop and start again; the new pods
-of a Deployment have new members, with new instance ids if they are static. Each seed decides the
-beginning between two heartbeats, the times of probes, the pods that end first, and the simulation's
-own random choices. The records that a killed member read since its last commit are read twice.
+All pods have equally many members. The members of a StatefulSet's pod stop and start again; the new
+pods of a Deployment have new members, with new instance ids if they are static. Each seed chooses
+at which moment between two heartbeats the deploy begins, when the probes run, which pods end first,
+and the simulation's own random values. The records that a killed member read since its last commit
+are read twice.
 
 With the consumer protocol, the broker refuses a killed member's instance id until its session has
 ended (UNRELEASED_INSTANCE_ID). The process then fails, and Kubernetes starts it again: at once,
@@ -42,7 +43,7 @@ from .manifests import Workload
 from .variants import Variant, variants
 
 _SEEDS = range(10, 61)
-_WORK = 100_000  # members times partitions times seeds, so that a forecast takes seconds
+_WORK = 100_000  # members times partitions times seeds: with more, a forecast would take minutes
 _BEGIN_MS = 120_000  # long after the group has formed
 _BACK_OFF_MS = (0, 10_000, 20_000, 40_000, 80_000, 160_000)
 _MOST_RECORDS = 1_000_000_000  # a second, of one topic
@@ -52,13 +53,13 @@ _LEAST_STOP_MS = 50  # an eager rebalance for which all members are ready stops 
 
 
 class PlayedDeploy(Frozen):
-    """A deploy with some settings; `lines` are those to change, none for the settings as they are.
+    """A deploy with some settings. `lines` are the lines to change, () if none change.
 
     Each figure is a range over the seeds, with its median:
     rebalances   generations, or targets of the broker; `plan` also counts these
     moves        partitions that go to another member, counted each time
     unread_ms    partition-ms without a reader; longest_ms: the longest time of one partition
-    stopped      members that read nothing for a while though they run; longest_stop_ms of one
+    stopped      members that run, but read nothing for a while; longest_stop_ms: for how long
     twice_ms     partition-ms of records that are read twice; records_twice, if rates are known
     takes_ms     from the beginning of the deploy until the group has settled
     """
@@ -93,7 +94,7 @@ class PlayedDeploy(Frozen):
 
     @property
     def twice(self) -> str:
-        """Returns " (and 12 records read twice)"; "" if none is."""
+        """Returns " (and 12 records read twice)"; "" if no record is."""
         if not self.figures["twice_ms"].most:
             return ""
         records = f"{self.seconds('twice_ms')} partition-seconds of records"
@@ -103,7 +104,10 @@ class PlayedDeploy(Frozen):
 
 
 class Forecast(Frozen):
-    """A deploy: first as it is, then with other settings; `assumed` lists the facts not given."""
+    """The forecast of one deploy: `variants` holds it as it is, then with other settings.
+
+    `assumed` names the facts that nobody gave, and that the forecast had to assume.
+    """
 
     group_id: str
     workload: str
@@ -158,9 +162,10 @@ def rollout(
 ) -> Forecast:
     """Returns a deploy's effects on the group, as it is and with up to `most` - 1 other settings.
 
-    `config` and `work` contain what a group lacks, as in `scenario_from_group`; `broker` has the
-    sessions and heartbeats of the consumer protocol. `rate` maps topics to records a second. A
-    small group is played with up to 60 `seeds`, a large one with 10; other settings with a fourth.
+    `config` and `work` contain facts that a group lacks, as in `scenario_from_group`; `broker`
+    contains the sessions and heartbeats of the consumer protocol. `rate` maps topics to records a
+    second. A small group is played with up to 60 `seeds`, a large one with 10; other settings with
+    a fourth of these.
 
     Errors   those of `scenario_from_group`; GroupError at `rate`, or at `replicas` if the pods
              cannot share the members evenly.

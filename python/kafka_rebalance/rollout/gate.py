@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Checks whether a group has settled as planned after a deploy, or after a step of it.
 
-1. Every pod has its members; those of a StatefulSet have the pods' names as ids, if any member has.
+1. Every pod has its members; a StatefulSet's members have the pods' names as ids, if any member has
+   such an id.
 2. Every partition of a subscribed topic has a member.
 3. The plan without a change moves nothing: the group is in the state that its assignor computes.
 4. A static member that was there before the deploy reads the same partitions as before.

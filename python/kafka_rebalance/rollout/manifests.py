@@ -28,7 +28,7 @@ _MOST = 1_000_000  # pods, or seconds
 
 
 class ReadinessProbe(NamedTuple):
-    """A readiness probe with times in ms; `successes` in a row make the pod ready."""
+    """A readiness probe with times in ms. `successes` in a row make the pod ready."""
 
     delay_ms: int
     period_ms: int

@@ -26,11 +26,12 @@ def choose(
 ) -> dict[str, Any]:
     """Chooses one of `replicas` (None: up to twice the present number) by its cost in records.
 
-    The cost (docs/scaling.md) is the records that wait after `horizon_s` seconds, those that arrive
-    in `pause_s` (default: a Java member's heartbeat interval) for partitions that the step stops,
-    and `member_share` of the records that the members could read. Numbers within `tolerance` of the
-    present one are left out. Each replica has `per_replica` members (threads); the load is given as
-    to `scale`, whose errors are raised.
+    The cost (docs/scaling.md) is the sum of three parts: the records that wait after `horizon_s`
+    seconds, the records that arrive in `pause_s` for partitions that the step stops, and
+    `member_share` of the records that the members could read. The default of `pause_s` is a Java
+    member's heartbeat interval. Numbers within `tolerance` of the present one are left out. Each
+    replica has `per_replica` members (threads); the load is given as to `scale`, whose errors are
+    raised.
 
     Returns, for JSON, `group_id`, `replicas` (the number to ask for), `replicas_now` and `because`.
     KEDA's scaler `metrics-api` reads it with the valueLocation `replicas` and the targetValue 1.

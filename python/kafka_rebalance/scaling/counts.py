@@ -34,13 +34,13 @@ _FEWEST_SHOWN, _NEAR = 12, 8
 class Count(Frozen):
     """A number of members: the group after the step from its present members to this number.
 
-    `fullest`     the most partitions (tasks, in a streams group) of one member; `possible` is the
-                  least that it could be under any assignor, with a proof.
+    `fullest`     the largest number of partitions (tasks, in a streams group) of one member;
+                  `possible` is its least possible value under any assignor, with a proof.
     `moves`, `rebalances`, `stops`, `settled`  the plan's moves, rounds, unavailable partitions.
     `idle`        members without a partition.
     `busiest`     the load of the busiest member: records a second if rates are known, else
                   partitions, where one that n members share counts 1 / n.
-    `lag`         the most records that wait for one member; None if no lag is known.
+    `lag`         the largest number of records that wait for one member; None if no lag is known.
     `catch_up_s`  seconds until no record waits, "never" in JSON if infinite; None if not known.
     `ranges`      figure -> its least and greatest value, if it depends on unknown facts: the ids of
                   new members, which members leave, or which member leads.
@@ -71,11 +71,11 @@ class Count(Frozen):
 
 
 class Scaled(Frozen):
-    """The counts of one group, in ascending order; that of its present `members` is included.
+    """The counts of one group, in ascending order; its present number of `members` is one of them.
 
-    `summary` is the result in words, `worth` lists the useful counts, and `errors` says why other
-    counts have no result. `times_assumed` names the assumptions of simulated times, or why there
-    are none.
+    `summary` is the result in words, `worth` lists the useful counts, and `errors` maps other
+    counts to the reason why they have no result. `times_assumed` names the assumptions of simulated
+    times, or the reason why there are none.
     """
 
     group_id: str
@@ -168,7 +168,7 @@ def _plans(group: GroupSpec, more: int, engine: Engine) -> list[RebalancePlan]:
 
 
 def _count(members: int, step: RebalancePlan, load: KnownLoad, *, stays: bool) -> Count:
-    """Returns the figures after a step, or those of the present group if it `stays`."""
+    """Returns the figures after a step or, if the group `stays`, its present figures."""
     rates, lags, capacity = load
     loads = loads_of(step.before if stays else step.after, rates, lags)
     parts, rate, lag = map(max, zip(*loads, strict=True))
@@ -212,7 +212,7 @@ def _summary(
     *,
     knows_owners: bool,
 ) -> str:
-    """Returns the result in words; `members` is the present number, `noun` what members read."""
+    """Returns the result in words; `members` is the present number, `noun` the unit they read."""
     now = next(one for one in counts if one.members == members)
     said = [] if capacity is None else _kept_up(counts, now, capacity if noun == "record" else None)
     if now.catch_up_s != math.inf:
@@ -233,7 +233,8 @@ def _summary(
 
 
 def _kept_up(counts: Sequence[Count], now: Count, capacity: float | None) -> list[str]:
-    """Returns clauses: whether the members read what arrives, or else the next number that does.
+    """Returns clauses: whether the members keep up or, if not, the next number of members that
+    does.
 
     `capacity` is None if no rate is known.
     """

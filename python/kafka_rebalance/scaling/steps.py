@@ -36,7 +36,7 @@ KnownLoad = tuple[Numbers, Numbers, float | None]
 Ranges = dict[str, tuple[int, int]]
 
 Loads = tuple[tuple[float, float, float], ...]
-"""By member: partitions, records a second, records that wait; of shared partitions, its part."""
+"""By member: partitions, records a second, records that wait; a shared partition counts in part."""
 
 
 def figures_of(plan: RebalancePlan, *, stays: bool = False) -> dict[str, Any]:
@@ -66,7 +66,7 @@ def ranges_of(led: Sequence[RebalancePlan], samples: int | None) -> Ranges:
 def _other_ids(planned: RebalancePlan, draws: int) -> Iterator[RebalancePlan]:
     for number in range(1, draws + 1) if planned.has_guesses else ():
         ids = Draw(number, draws, planned.newcomers)
-        with suppress(AssignorThrows):  # with the ids of this play alone
+        with suppress(AssignorThrows):  # it may throw with these ids only
             yield replay(planned.group, planned.changes, planned.engine, ids, planned.possible)
 
 
@@ -84,7 +84,7 @@ def _other_leaving(planned: RebalancePlan, count: int, draws: int) -> Iterator[R
             for i, one in enumerate(group.members)
         )
         other = group.edited(members=tuple(marked))
-        with suppress(AssignorThrows):  # on the group of this play alone
+        with suppress(AssignorThrows):  # it may throw in this play only
             yield replay(other, (leave,), planned.engine, PLANNED, planned.possible)
 
 
@@ -102,7 +102,7 @@ def loads_of(assignment: Assignment, rates: Numbers, lags: Numbers) -> Loads:
 
 
 def spread(group: GroupSpec, path: str, given: Given | None) -> Numbers:
-    """Returns partition -> number; a partition's own number replaces an earlier one of its topic.
+    """Returns partition -> number; a partition's own number replaces the one from its topic.
 
     Errors   GroupError at `path` for an unknown name or a number below 0; TypeError.
     """

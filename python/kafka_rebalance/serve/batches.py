@@ -18,7 +18,7 @@ from kafka_rebalance.wire.primitives import Source
 from .frames import KafkaError
 
 MOST_BATCH_BYTES = 1_048_588
-"""The most bytes of a batch: the default of Kafka's `message.max.bytes`."""
+"""The largest number of bytes in a batch: the default of Kafka's `message.max.bytes`."""
 NO_PRODUCER = -1
 _START = struct.Struct(">qiibI")
 """First offset, length of the rest, leader epoch, magic, checksum."""
@@ -29,20 +29,20 @@ _PLACED = struct.Struct(">qii")
 _LENGTH = struct.Struct(">i")
 _LENGTH_AT, _AFTER_LENGTH, _MAGIC_AT, _CODEC_AT = 8, 12, 16, 22
 _LEAST_LENGTH = 14
-"""The least `length` field of a batch in the oldest format, in bytes."""
+"""The smallest value of the `length` field of a batch in the oldest format, in bytes."""
 _MAGIC = 2
 _CODEC, TRANSACTIONAL, CONTROL = 0x07, 0x10, 0x20
 _ZSTD, _KNOWS_ZSTD = 4, 7
 """The number of the newest codec, zstd, and the first version of Produce that allows it."""
 _LEAST_RECORD = 6
-"""The least bytes of a record: attributes, 2 numbers, 2 lengths, the number of headers."""
+"""The smallest size of a record in bytes: attributes, 2 numbers, 2 lengths, number of headers."""
 MARKER = struct.Struct(">hh")
 """The key of a transaction's marker: version 0, and 1 for a commit or 0 for an abort."""
 _XERIAL = b"\x82SNAPPY\0"
 
 
 class Refused(Exception):
-    """A request or batch that the broker refuses; `error` is the error code of the answer."""
+    """A request or batch that the broker refuses. `error` is the error code of the answer."""
 
     def __init__(self, error: KafkaError) -> None:
         super().__init__(error.name)
@@ -50,7 +50,7 @@ class Refused(Exception):
 
 
 class StoredRecord(NamedTuple):
-    """A record in a partition; `timestamp` is in ms since 1970."""
+    """A record in a partition. `timestamp` is in ms since 1970."""
 
     partition: int
     offset: int
@@ -61,7 +61,7 @@ class StoredRecord(NamedTuple):
 
 
 class Batch(NamedTuple):
-    """A batch and the fields of its header that a broker needs."""
+    """A batch, and the fields of its header that a broker reads."""
 
     base_offset: int
     attributes: int
@@ -96,13 +96,13 @@ class Batch(NamedTuple):
         return bool(self.attributes & _CODEC)
 
     def holds_its_records(self) -> bool:
-        """Returns whether the record count is right, or in a compressed batch, whether it may be.
+        """Returns whether the record count is right or, in a compressed batch, whether it can be.
 
         Kafka, in addition, unpacks the batch and reads each record.
         """
         count, data, end = self.record_count, self.data, len(self.data)
         if count < 1 or self.last_delta != count - 1 or self.is_compressed:
-            most = MOST_BATCH_BYTES  # no bound of Kafka, but a record has more than a byte
+            most = MOST_BATCH_BYTES  # Kafka has no such limit, but a record has more than a byte
             return 1 <= count == self.last_delta + 1 <= most and end > _HEADER_BYTES
         at = _HEADER_BYTES
         try:
@@ -198,7 +198,7 @@ def _size(data: bytes, at: int) -> int:
 def new_batch(records: Iterable[StoredRecord], **header: int) -> Batch:
     """Returns an uncompressed batch of the records, at least one; their offsets count from 0.
 
-    `header` replaces fields of `Batch`, whose defaults are those of a producer without an id.
+    `header` replaces fields of `Batch`, whose defaults fit a producer without an id.
     """
     parts: list[bytes] = []
     times = []

@@ -21,7 +21,7 @@ from kafka_rebalance.java.hash_map import Uuid
 from .frames import APIS, Api, Asked, KafkaError
 
 MOST_PARTITIONS = 100_000
-"""The most partitions that all topics together may have."""
+"""The largest number of partitions that all topics together may have."""
 TOO_MANY = f"all topics together may have {MOST_PARTITIONS} partitions"
 
 _NAME = re.compile(r"[a-zA-Z0-9._-]{1,249}")
@@ -35,7 +35,7 @@ def is_legal(name: str) -> bool:
 def check(name: str, partitions: int, elsewhere: int, path: str | None = None) -> None:
     """Raises a GroupError, at `path` if it is given, for a name or number that is not allowed.
 
-    `elsewhere` is the number of partitions that all other topics have.
+    `elsewhere` is the number of partitions of all other topics.
     """
     shown = json.dumps(name, ensure_ascii=False)
     if not is_legal(name):
@@ -61,7 +61,7 @@ _NAMED_BY_ID = 12
 
 
 class ServedTopic(NamedTuple):
-    """A topic; `racks` are those of each partition's replicas, if they have any."""
+    """A topic of the cluster. `racks`: each partition's replicas' racks, if they have any."""
 
     name: str
     partitions: int
@@ -75,7 +75,7 @@ class Cluster:
         self.host, self.port = "", 0
         self.apis: Mapping[str, Api] = APIS
         self.auto_create = auto_create
-        """The partitions of a topic that a client makes by asking for it; 0: none is made."""
+        """The number of partitions of a topic that a request creates; 0: requests create none."""
         self.coordinator = NODE
         self._ports: dict[int, int] = {}
         self.version = 0
@@ -88,7 +88,7 @@ class Cluster:
             self.add(topic, "topics")
 
     def replace(self, topics: Iterable[ServedTopic]) -> None:
-        """Replaces all topics by these, even by some that no real cluster would allow."""
+        """Replaces all topics by these, even if no real cluster would allow some of them."""
         self.topics: dict[str, ServedTopic] = {}
         self.partitions = 0
         self._ids: dict[str, uuid.UUID] = {}

@@ -35,22 +35,22 @@ class Limits(NamedTuple):
 
     request_bytes: int = 4 * 1024 * 1024
     large_bytes: int = 64 * 1024 * 1024
-    """The most bytes in memory of incomplete frames above 64 KiB, in all connections together."""
+    """The largest number of bytes in incomplete frames above 64 KiB, over all connections."""
     connections: int = 500
     request_s: float = 30.0
     """The time for a first request, for a frame after its length, and for reading an answer."""
     idle_s: float = 600.0
-    """The time between two requests, as Kafka's `connections.max.idle.ms`."""
+    """The time between two requests: the default of Kafka's `connections.max.idle.ms`."""
     partition_bytes: int = 64 * 1024 * 1024
-    """The most bytes of records of one partition; the oldest batches are dropped."""
+    """The largest number of bytes of one partition's records; the oldest batches are dropped."""
     records_bytes: int = 512 * 1024 * 1024
-    """The most bytes of records of all partitions; above it, the largest partition is halved."""
+    """The largest number of bytes of all records; above it, the largest partition is halved."""
 
 
 SMALL = 64 * 1024
 _BACKLOG = 100
 _LEAST_BYTES = 8
-# Errors that end a connection: the client left, was too slow, or sent bytes that are no request.
+# Errors that end a connection: the client left, was too slow, or sent bytes that are not a request.
 _ENDS = (
     asyncio.IncompleteReadError,
     asyncio.CancelledError,
@@ -81,7 +81,7 @@ _numbers = count(1)
 
 
 class _Connection:
-    """A connection: its streams, and what decides whether it ends if there are too many."""
+    """A connection: its streams, and the facts that decide whether it ends first."""
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.reader, self.writer = reader, writer

@@ -5,7 +5,7 @@
     Fault("Heartbeat", client_id="a", times=3, delay_ms=5_000)
 
 A rule counts the requests of its kind from the moment it is added. If several rules apply to a
-request, the one that was added last counts.
+request, the rule that was added last counts.
 """
 
 import re
@@ -22,11 +22,11 @@ from .frames import APIS, Asked, KafkaError
 class Fault(NamedTuple):
     """A rule for the requests number `nth` to `nth + times - 1` of a kind.
 
-    `api` is Kafka's name, as "OffsetCommit"; `client_id` None means every client. With `error`, a
-    request is refused and not carried out. Otherwise it is carried out, but its answer comes
-    `delay_ms` later by the server's clock; or it is `lost`, and the connection stays open, but no
-    later request on it is read; or the connection ends after the first `cut_at` bytes of the
-    answer.
+    `api` is Kafka's name, such as "OffsetCommit"; `client_id` None means every client. With
+    `error`, a request is refused and not carried out. Otherwise it is carried out, but its answer
+    comes `delay_ms` later by the server's clock. Or the answer is `lost`: the connection stays
+    open, but no later request on it is read. Or the connection ends after the first `cut_at` bytes
+    of the answer.
     """
 
     api: str
@@ -39,7 +39,7 @@ class Fault(NamedTuple):
     cut_at: int | None = None
 
     def checked(self) -> "Fault":
-        """Returns the rule with `api` as this package spells it, and `error` as a number.
+        """Returns the rule with this package's spelling of `api`, and with `error` as a number.
 
         Errors: GroupError at the wrong field.
         """

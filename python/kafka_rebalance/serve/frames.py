@@ -105,7 +105,7 @@ _NONE = -1
 _SHARE_AND_STREAMS = dict.fromkeys(
     (name for name, api in APIS.items() if api.key >= APIS["share_group_heartbeat"].key), _NONE
 )
-# The newest version that an older broker answers of each request, where it is not that of APIS.
+# The newest versions of requests that an older broker answers, where they differ from APIS.
 _OLDER = {
     "2.8": {
         "produce": 9,
@@ -175,9 +175,9 @@ NAMES = {api.key: name for name, api in APIS.items()}
 
 
 class Asked(NamedTuple):
-    """One request; `body` is None for ApiVersions in a version that is unknown here.
+    """A request as read. `body` is None for ApiVersions in a version that is unknown here.
 
-    A body about groups that brokers assign is a `Message`, each other one an object of kio's.
+    A body about groups that brokers assign is a `Message`; any other body is an object of kio's.
     """
 
     api: str
@@ -213,7 +213,7 @@ def decoded(frame: bytes, apis: Mapping[str, Api] = APIS) -> Asked:
             body, _ = _reader(schema)(frame, size)
     except WireError:
         raise
-    except Exception as error:  # for bytes that are no request, kio raises errors of many kinds
+    except Exception as error:  # for bytes that are not a request, kio raises errors of many kinds
         raise WireError(f"no request: {type(error).__name__}: {error}") from error
     return Asked(api, version, correlation_id, header.client_id or "", body)
 
@@ -243,7 +243,7 @@ def subscription(version: int, fields: Mapping[str, Any]) -> bytes:
 
 
 def filled(schema: Any, fields: Mapping[str, Any]) -> Any:
-    """Returns an object of a dataclass of kio; `fields` has its values by name."""
+    """Returns an object of a dataclass of kio; `fields` holds its values by name."""
     hints = field_hints(schema)
     return schema(
         **{name: _value(hints[name], value) for name, value in fields.items() if name in hints}
@@ -287,7 +287,7 @@ class _Field(NamedTuple):
     is_array: bool
     may_be_null: bool
     nested: Any
-    """The dataclass of the field or of its entries; None if it is a value that `read` reads."""
+    """The dataclass of the field or of its entries; None for a value that `read` reads."""
     read: Read | None
 
 
@@ -295,9 +295,9 @@ def _check_counts(schema: Any, frame: bytes, start: int) -> int:
     """Checks the message at `start`; returns its size in bytes. Errors: WireError, kio's errors.
 
     kio reserves memory for as many entries as a request announces, and a process that asks for too
-    much memory ends. An entry has at least one byte, so a count is refused if fewer bytes are
-    left. kio also reads null in place of any array; as in Kafka, null is refused where it is not
-    allowed. Tagged fields are skipped: no request here has arrays in them.
+    much memory ends. An entry has at least one byte, so a count is refused if fewer bytes are left.
+    kio also reads null in place of any array; as in Kafka, null is refused where it is not allowed.
+    Tagged fields are skipped: in the requests read here, they contain no arrays.
     """
     count_of: Read = read_compact_array_length if schema.__flexible__ else read_legacy_array_length
     at = start

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Settings of groups: IncrementalAlterConfigs and DescribeConfigs of the resource GROUP.
 
-The coordinator reads those of heartbeats, sessions and assignments; `share.py` reads those of
-records. Settings are in memory only.
+The coordinator reads the settings of heartbeats, sessions and assignments; `share.py` reads the
+settings of records. Settings are in memory only.
 
 Source   GroupConfig of Kafka 4.4.0; the broker's minimum and maximum settings are not checked, so
          that tests can have short sessions.
@@ -23,7 +23,7 @@ GROUP = 32
 _MOST = 10_000
 _MOST_TEXT = 1_000
 _MOST_DIGITS = 4_000
-"""The most digits of a number; Python itself refuses more than 4,300."""
+"""The largest number of digits of a number; Python itself refuses more than 4,300."""
 _SET, _DELETE = 0, 1
 _BY_GROUP, _DEFAULT = 8, 5
 _TYPES = {int: 3, str: 2, tuple: 7}
@@ -64,7 +64,7 @@ SETTINGS = {
 
 
 class GroupConfigs:
-    """The groups' settings that differ from the defaults; `tell` passes them to the coordinator."""
+    """The groups' settings that differ from the defaults. `tell` passes them to the coordinator."""
 
     def __init__(self, default: CoordinatorConfig, tell: Callable[[GroupConfigured], None]) -> None:
         self._default, self._tell = default, tell
@@ -137,7 +137,7 @@ class GroupConfigs:
         self._tell(GroupConfigured(group_id, config if new else None))
 
     def described(self, one: Any) -> list[dict[str, Any]]:
-        """Returns the settings of a group as DescribeConfigs has them."""
+        """Returns the settings of a group in the form of DescribeConfigs."""
         given, defaults = self._groups.get(one.resource_name, {}), self._defaults
         asked = one.configuration_keys
         return [

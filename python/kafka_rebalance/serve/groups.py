@@ -210,7 +210,7 @@ async def _offset_fetch(asked: Asked, ask: Ask, cluster: Cluster) -> Mapping[str
     return {"groups": groups} if several is not None else groups[0]
 
 
-# Our field name -> Kafka's name, where these differ; kio's class takes the names that it has.
+# Our field name -> Kafka's name, where these differ; kio's class picks the names that it knows.
 _KAFKA_NAMES = {
     "state": "group_state",
     "protocol_name": "protocol_data",

@@ -15,15 +15,15 @@ from kafka_rebalance.wire.messages import GroupState
 from .cluster import Cluster
 
 MOST_GENERATIONS = 10_000
-"""How many generations of all groups are kept; older ones are dropped."""
+"""The number of generations of all groups that are kept; older ones are dropped."""
 
 
 class StableGeneration(Frozen):
     """A generation in which a group became Stable, at `at_ms` of the server's clock.
 
-    Of a group whose broker assigns, it is an epoch: nobody leads, and `protocol_name` is the
-    broker's assignor if members name one. A member's name is its instance id or else its client
-    id; if two members share that, each has its member id as its name. `assignment` maps names to
+    In a group whose broker assigns, it is an epoch: nobody leads, and `protocol_name` is the
+    broker's assignor if members name one. A member's name is its instance id, else its client id;
+    if two members share that, each has its member id as its name. `assignment` maps names to
     partitions by topic.
     """
 
@@ -36,7 +36,7 @@ class StableGeneration(Frozen):
 
     @property
     def partitions(self) -> int:
-        """How many partitions all members own together."""
+        """The number of partitions that all members own together."""
         owned = (topics.values() for topics in self.assignment.values())
         return sum(len(numbers) for topics in owned for numbers in topics)
 
@@ -109,7 +109,7 @@ def _owned(assigned: Any, cluster: Cluster) -> dict[str, list[int]]:
 
 
 def _partitions(assignment: bytes) -> dict[str, list[int]]:
-    """Returns topic -> partitions; an empty dict if the assignment is not that of a consumer."""
+    """Returns topic -> partitions; an empty dict if the assignment is not a consumer's."""
     try:
         return by_topic(decode_assignment(assignment).partitions) if assignment else {}
     except WireError:

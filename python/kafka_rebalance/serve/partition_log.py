@@ -4,8 +4,8 @@
     start <= last stable offset <= end
 
 The log has a bound: when it is full, the oldest batches are dropped, and `start` moves. A batch's
-size is that of its bytes and of its object. A producer is known as long as one of its batches is in
-the log, or its transaction is open; a real broker knows it for a day.
+size is the size of its bytes and of its object. A producer is known as long as one of its batches
+is in the log, or its transaction is open; a real broker knows it for a day.
 """
 
 import asyncio
@@ -21,13 +21,13 @@ from .batches import NO_PRODUCER, Batch, Refused
 from .frames import KafkaError
 
 _REMEMBERED = 5
-"""How many of a producer's newest batches are recognised as repeats, as in Kafka."""
+"""The number of a producer's newest batches that are recognised as repeats, as in Kafka."""
 KEPT = 7 / 8
 """The share of a full log that is kept: to drop one batch at each append would be slow."""
 _PRODUCER_BYTES = 600
-"""About the bytes in memory of a producer with one batch."""
+"""The approximate number of bytes in memory of a producer with one batch."""
 _OBJECT_BYTES = 200
-"""About how many bytes a batch takes in memory besides its data."""
+"""The approximate number of bytes in memory of a batch, besides its data."""
 
 
 class _Producer:
@@ -42,8 +42,8 @@ class _Producer:
 
 
 class Waiter(asyncio.Event):
-    """A fetch that waits until `missing` more bytes are there; if it reads only committed records,
-    until the last stable offset moves.
+    """A fetch that waits until `missing` more bytes are there or, if it reads only committed
+    records, until the last stable offset moves.
     """
 
     def __init__(self, *, committed: bool) -> None:
@@ -57,7 +57,7 @@ class Waiter(asyncio.Event):
 
 
 class Aborted(Frozen):
-    """A transaction that was aborted; the last offset is that of its marker."""
+    """A transaction that was aborted. `last_offset` is the offset of its marker."""
 
     producer_id: int
     first_offset: int
@@ -122,7 +122,7 @@ class PartitionLog:
         return None
 
     def _producer_of(self, placed: Batch) -> _Producer:
-        """Returns the producer of a new batch; a new epoch replaces what was known of it."""
+        """Returns the producer of a new batch; a new epoch replaces the state of older epochs."""
         producer = self._producers.get(placed.producer_id)
         if producer is None:
             self.size += _PRODUCER_BYTES
@@ -204,7 +204,7 @@ class PartitionLog:
         return [one for one in self._aborted[first:] if one.first_offset < before]
 
     def is_aborted(self, batch: Batch) -> bool:
-        """Returns whether the batch is one of an aborted transaction."""
+        """Returns whether the batch belongs to an aborted transaction."""
         found = self.aborted(batch.base_offset, batch.last_offset + 1)
         return batch.is_transactional and any(one.producer_id == batch.producer_id for one in found)
 
@@ -214,9 +214,8 @@ class PartitionLog:
     def offset_of(self, timestamp: int) -> tuple[int, int] | None:
         """Returns offset and time of the first record at or after the time; None if all are older.
 
-        In a compressed batch, only the first record is looked at: otherwise a small request could
-        make the server unpack a batch of any size. The same holds for a batch whose bytes are not
-        records.
+        If a batch is compressed, or its bytes are not records, only its header is looked at:
+        otherwise a small request could make the server unpack a batch of any size.
         """
         for batch in self._batches:
             if batch.max_timestamp < timestamp:

@@ -2,7 +2,7 @@
 """Lets a real client lead made-up groups: its SyncGroup request contains its library's assignment.
 
 Each consumer of the client's process has a seat here, by its client id, and leads one made-up group
-(case) after another: its JoinGroup is answered when a case is waiting, its SyncGroup contains the
+(a case) after another. Its JoinGroup is answered when a case is waiting, its SyncGroup contains the
 assignment, and the error REBALANCE_IN_PROGRESS makes it rejoin.
 
 A library may compute from older metadata: it may read the response to JoinGroup before the response
@@ -56,7 +56,7 @@ class _Job:
 
 
 class _Seat:
-    """One consumer of the client; `own` contains the topics to which it really subscribes."""
+    """One consumer of the client. `own` contains the topics to which it really subscribes."""
 
     def __init__(self, address: tuple[str, int]) -> None:
         self.cluster = Cluster(())
@@ -69,7 +69,7 @@ class _Seat:
         self.knows = False
         """Whether the consumer was sent the metadata of the case's topics."""
         self.informed = 0
-        """How often the consumer has joined since it was sent the metadata."""
+        """The number of times that the consumer has joined since it was sent the metadata."""
 
     def lead(self, job: _Job) -> None:
         self.job, self.knows, self.informed = job, not job.subscribed, 0
@@ -80,7 +80,7 @@ class _Seat:
 
 
 class Probe:
-    """The client's server; `refetches`: a leader requests metadata before it assigns."""
+    """The client's server. `refetches`: a leader requests metadata before it assigns."""
 
     def __init__(self, *, refetches: bool = False) -> None:
         self.connections = Connections(self._answer)

@@ -2,8 +2,8 @@
 """Turns contract lines (JSON descriptions of groups) into topics and members' bytes for the probe.
 
 A member's subscription is encoded from its fields, as its library encodes it. A line can also
-contain the bytes of every member, in hexadecimal, as `subscription`; then they are used as they
-are.
+contain the bytes of every member's subscription, in hexadecimal, as `subscription`; they are then
+used unchanged.
 """
 
 from itertools import groupby
@@ -102,7 +102,7 @@ def subscription_bytes(member: Member, assignor: str) -> bytes:
     """
     library, _, protocol = assignor.rpartition("/")
     user_data = _user_data(member, protocol)
-    # Eager sticky members report what they own only in the user data.
+    # Eager sticky members report their owned partitions only in the user data.
     owned = () if protocol == "sticky" else member.owned_partitions
     if member.subscription_version is None and not library:
         sorted_as_java = Subscription(

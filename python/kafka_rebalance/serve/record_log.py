@@ -25,7 +25,7 @@ _PIECE_BYTES = 1024 * 1024
 _CLOSED = -1
 
 _BATCH_START = struct.Struct(">qi")
-"""The first fields of a batch: offset, and the length of what follows."""
+"""The first fields of a batch: its offset, and the length of the rest."""
 
 
 class RecordLog:

@@ -18,7 +18,7 @@ from .partition_log import KEPT, PartitionLog, Waiter
 from .transactions import Ended, Place
 
 FETCH_BYTES = 50 * 1024 * 1024
-"""The most bytes of records in an answer, unless one batch is longer."""
+"""The largest number of bytes of records in an answer, unless one batch is longer."""
 _READ_COMMITTED = 1
 _ACKS = (-1, 0, 1)
 _ENDS = (-1, -2, -4)
@@ -89,7 +89,7 @@ class Records:
     async def _each(
         self, asked: Asked, entries: str, answer: Callable[..., Any]
     ) -> list[dict[str, Any]]:
-        """Returns an entry for each topic of a request; `answer` makes those of its partitions."""
+        """Returns an entry for each topic of a request; `answer` makes its partitions' entries."""
         found, count = [], 0
         for topic in getattr(asked.body, entries):
             each = []
@@ -182,7 +182,7 @@ class Records:
     async def _fetch(self, asked: Asked) -> dict[str, Any]:
         """Answers when there are `min_bytes`, a partition has an error, or `max_wait` is over.
 
-        It waits for `request_s` at most: meanwhile, it is not noticed if the client leaves.
+        It waits for `request_s` at most, because a client that leaves meanwhile is not noticed.
         """
         logs = [
             self.log(self._cluster.named(topic), one.partition)

@@ -45,9 +45,9 @@ from .share_offsets import ShareOffsets
 from .transactions import Transactions
 
 MOST_GROUPS = 10_000
-"""The most groups; a request that would make one more gets COORDINATOR_NOT_AVAILABLE."""
+"""The largest number of groups; a request for one more gets COORDINATOR_NOT_AVAILABLE."""
 SWEEP_S = 600.0
-"""The time between two removals of expired offsets, as `offsets.retention.check.interval.ms`."""
+"""Seconds from one removal of expired offsets to the next, as in Kafka's default settings."""
 # `advance` handles one deadline at most this often in one millisecond, as `VirtualBroker` does.
 _TIMES_AT_A_MOMENT = 3
 _NO_LOG = "log_dir: without a log, groups cannot be read again, and nothing is synced"
@@ -81,11 +81,11 @@ def _check_unanswered(fields: Mapping[str, Any]) -> None:
 
 
 class Server:
-    """A broker with one coordinator; see the module. By default, it listens on loopback.
+    """A broker with one coordinator. By default, it listens on loopback.
 
     With `stopped_clock`, the clock begins at 0, and only `advance` moves it. With `kafka` ("2.8",
     "3.9" or "4.0"), only the versions of requests that such an older broker knows are answered. A
-    client that asks for an unknown topic makes it with `auto_create` partitions; 0: it does not.
+    client that asks for an unknown topic creates it with `auto_create` partitions; 0: it does not.
     """
 
     def __init__(
@@ -125,9 +125,9 @@ class Server:
         self._share_offsets = ShareOffsets(self.cluster, self.shares, self.coordinator.groups)
         self.connections.ended = self.shares.disconnected
         self.recovered = (0, 0)
-        """How many entries were read from the log, and how many bytes were cut off its end."""
+        """The number of entries read from the log, and of bytes cut off its end."""
         self.sync_ms = 0
-        """How many ms of the server's clock each sync of the log takes longer."""
+        """The additional ms of the server's clock that each sync of the log takes."""
         self.unreadable: list[str] = []
         self._log_dir = log_dir
         self._log: RecordLog | None = None
@@ -375,7 +375,7 @@ class Server:
         return entries
 
     def _append(self, append: events.Append) -> list[events.CoordinatorEvent]:
-        """Appends to the log; returns the result as an event, or none if a sync must come first."""
+        """Appends to the log; returns the result as an event, or [] if a sync must come first."""
         if self._log is None:
             position, self._position = self._position, self._position + len(append.records)
             return [events.Appended(append.append_id, position)]
@@ -416,7 +416,7 @@ class Server:
         self._handle(events.Unloaded())
 
     def reload(self) -> None:
-        """Coordinates the groups again, as the log has them. Errors: ValueError without a log."""
+        """Coordinates the groups in the log again. Errors: ValueError without a log."""
         if self._log is None:
             raise ValueError(_NO_LOG)
         self._handle(events.LoadStarted())

@@ -8,9 +8,9 @@ from `end` on were never delivered. An offset in flight belongs to one member un
 acknowledged, its lock ends, or the member's share session ends; if it is not done then, it is
 available again.
 
-A share session has the partitions of a member, and an epoch that grows with each request. It ends
+A share session holds the partitions of a member, and an epoch that grows with each request. It ends
 with its connection. All this is in memory only. A real broker answers a fetch when `min_bytes` are
-there; this one as soon as there is a record.
+there; this one answers as soon as there is a record.
 
 Source   SharePartition, SharePartitionManager, ShareSessionContext of Kafka; KIP-932, KIP-1206,
          KIP-1222.
@@ -31,14 +31,14 @@ from .partition_log import PartitionLog, Waiter
 from .records import FETCH_BYTES, Records
 
 MOST_SESSIONS = 2_000
-"""The most share sessions, as Kafka's `group.share.max.share.sessions`."""
+"""The largest number of share sessions: the default of `group.share.max.share.sessions`."""
 _FIRST, _LAST = 0, -1
 """The epochs of a request that opens a session, and of one that closes it."""
 _GAP, _ACCEPT, _RELEASE, _REJECT, _RENEW = range(5)
 _MOST_ID = 36
-"""The most characters of a member's id."""
+"""The largest number of characters in a member's id."""
 _MOST_AT_ONCE = 100_000
-"""The most records that a member gets at a time."""
+"""The largest number of records that a member gets at a time."""
 _RECORD_LIMIT = 1
 """The mode in which a fetch gets at most `max_records`, even if a batch has more."""
 
@@ -66,7 +66,7 @@ class Acquired(NamedTuple):
 
 
 class SharePartition:
-    """The state of a partition in one share group; its times are those of the server's clock."""
+    """The state of a partition in one share group; times are times of the server's clock."""
 
     def __init__(self, start: int) -> None:
         self.start = self.end = start
@@ -154,11 +154,11 @@ class SharePartition:
         self._wake()
 
     def is_done(self, log: PartitionLog) -> bool:
-        """Returns whether nobody has a record of the log, and there is none to get."""
+        """Returns whether nobody has a record of the log in flight, and none is left to get."""
         return not self._offsets and self.end >= log.end
 
     def position(self, log: PartitionLog) -> tuple[int, int]:
-        """Returns the first offset that is not done, and how many offsets are not."""
+        """Returns the first offset that is not done, and the number of offsets that are not."""
         self._begin_at(log.start)
         return self.start, max(0, log.end - self.end) + len(self._offsets)
 
@@ -183,7 +183,7 @@ class SharePartition:
 
 
 def _join(acquired: list[Acquired], offset: int, deliveries: int) -> None:
-    """Adds an offset: it extends the last row, if it follows it, or becomes a new row."""
+    """Adds an offset: it extends the last row if it follows that row, else it becomes a new row."""
     if acquired and acquired[-1][1:] == (offset - 1, deliveries):
         acquired[-1] = acquired[-1]._replace(last_offset=offset)
     else:
@@ -202,7 +202,7 @@ class Wanted(NamedTuple):
 
 
 class _Session:
-    """A member's share session; it ends with its connection, which is given by number."""
+    """A member's share session, which ends with its `connection` (a number)."""
 
     def __init__(self, connection: int) -> None:
         self.epoch, self.connection = 1, connection
@@ -210,7 +210,7 @@ class _Session:
 
 
 class Shares:
-    """The share sessions, and the partitions of all share groups; see the module."""
+    """The share sessions, and the partitions of all share groups; the module explains both."""
 
     def __init__(
         self,
@@ -467,7 +467,7 @@ class _Topic(NamedTuple):
 
 
 def _fit(batches: Iterable[Any], version: int) -> bool:
-    """Returns whether the batches are in order, and have one type each, or one for each offset."""
+    """Returns whether the batches are in order, each with one type, or with one for each offset."""
     before = -1
     newest = _RENEW if version >= 2 else _REJECT
     for one in batches:

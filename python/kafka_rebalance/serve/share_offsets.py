@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where share groups start to read: Describe-, Alter- and DeleteShareGroupOffsets.
+"""The offsets at which share groups start to read: Describe-, Alter-, DeleteShareGroupOffsets.
 
 Only an empty group's offsets can be changed; a group that is not known is made. A partition that
 no member has fetched yet has no offset.
@@ -24,7 +24,7 @@ _UNKNOWN = KafkaError.unknown_topic_or_partition
 
 
 class ShareOffsets(NamedTuple):
-    """Answers requests about the offsets of share groups; `groups` are those of the coordinator."""
+    """Answers requests about the offsets of share groups. `groups` are the coordinator's groups."""
 
     cluster: Cluster
     shares: Shares

@@ -56,7 +56,7 @@ def _described(cluster: Cluster, configs: GroupConfigs, one: Any, asked: Asked) 
 
 
 def _listed(cluster: Cluster, configs: GroupConfigs, asked: Asked) -> dict[str, Any]:
-    """Returns what may have settings; version 0 asks only for a kind that does not exist here."""
+    """Returns the resources that may have settings; version 0 asks only for client metrics."""
     broker = [str(NODE)]
     names: dict[int, Iterable[str]] = {_TOPIC: cluster.topics, _BROKER: broker, _LOGGER: broker}
     names |= {_METRICS: (), GROUP: configs.groups()}

@@ -16,11 +16,11 @@ from .cluster import Cluster
 from .frames import Asked, KafkaError
 
 MOST_PRODUCERS = 10_000
-"""The most transactional ids; a producer without a transactional id is not stored."""
+"""The largest number of transactional ids; a producer without one is not stored."""
 _LAST_EPOCH = 2**15 - 2
 """The last epoch of a producer id; one more is left to fence each producer."""
 _LONGEST_MS = 900_000
-"""The longest timeout of a transaction, as Kafka's `transaction.max.timeout.ms`."""
+"""The longest timeout of a transaction: the default of Kafka's `transaction.max.timeout.ms`."""
 # The first version of each request with PRODUCER_FENCED; older ones get INVALID_PRODUCER_EPOCH.
 _KNOWS_FENCED = {"init_producer_id": 4, "produce": 99, "txn_offset_commit": 99}
 _KNOWS_FENCED_ELSE = 2
@@ -28,12 +28,12 @@ _KNOWS_ABORTABLE = 11
 """The first version of Produce with TRANSACTION_ABORTABLE; older ones get INVALID_TXN_STATE."""
 
 Place = tuple[str, int] | str
-"""What a transaction writes to: (topic, partition), or the id of a group, for its offsets."""
+"""The target of a write in a transaction: (topic, partition) or, for its offsets, a group id."""
 
 
 @dataclass
 class Producer:
-    """A producer; `state` is Kafka's name for the state of its transaction."""
+    """A producer with a transactional id. `state` is Kafka's name for its transaction's state."""
 
     producer_id: int
     epoch: int = -1

@@ -5,8 +5,8 @@
                      also every file whose name does not end in .json, .yaml or .yml
     *.json, *.yaml   one mapping for each client; several documents (YAML) or a list (JSON)
 
-A mapping whose names contain dots counts as librdkafka's (`confluent_kafka.Consumer({…})`), one
-with underscores as kafka-python's arguments; `library` overrides both.
+A mapping whose names contain dots counts as librdkafka's (`confluent_kafka.Consumer({…})`), a
+mapping whose names contain underscores as kafka-python's arguments; `library` overrides both.
 """
 
 import json
@@ -42,7 +42,7 @@ def read_clients(file: str, library: Library | None = None) -> Iterator[Client |
     except GroupError as error:
         yield GroupError(file, error.problem.removeprefix(f"{file} "))
         return
-    lines = dict[str, list[int]]()  # each client takes the first line that is left of each name
+    lines = dict[str, list[int]]()  # of the lines left for a name, a client takes the first
     for number, line in enumerate(text.split("\n"), 1):
         if key := _KEY.match(line):
             lines.setdefault(key[1], []).append(number)
@@ -105,7 +105,7 @@ def judge(clients: Iterable[Client], around: Surroundings) -> Iterator[Breach]:
 
 
 def read_broker(file: str) -> CoordinatorConfig:
-    """Returns those settings of a broker's `server.properties` that the rules read.
+    """Returns the settings in a broker's `server.properties` that the rules read.
 
     Errors: GroupError with the name of the setting.
     """

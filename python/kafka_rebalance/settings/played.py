@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Plays a client's settings in the simulator, to find what happens, and when, with its numbers.
+"""Plays a client's settings in the simulator, to find out what happens with its numbers, and when.
 
 Three members with the client's settings read a topic of six partitions. At `_AT_MS` an event
 happens to the first member; texts count the time from this event.
@@ -26,7 +26,7 @@ _MEMBERS = ("a", "b", "c")
 _PARTITIONS = 6
 _MOST_PLAYED_MS = 7_200_000
 _MOST_HEARTBEATS = 20_000  # of one member
-_PHASES = 5  # a pause can begin anywhere between two heartbeats: so many places are played
+_PHASES = 5  # a pause can begin anywhere between two heartbeats: this many places are played
 
 
 class Setup(NamedTuple):

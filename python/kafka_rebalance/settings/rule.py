@@ -44,7 +44,8 @@ class Surroundings(NamedTuple):
 class Rule(NamedTuple):
     """A rule: the client has a problem if `when` returns true, or a dict of several settings.
 
-    `text` describes the problem. The line shown is that of the first setting found or named in it.
+    `text` describes the problem. The line shown is the line of the first setting found, or named in
+    it.
     """
 
     id: str
@@ -92,7 +93,7 @@ def broken(rule: Rule, client: Client, around: Surroundings) -> Breach | None:
     played = None
     if rule.plays is not None and not around.refuses_session(client):
         times = around.processing_ms or 0, around.restart_ms or 0
-        with suppress(GroupError):  # with another setting that cannot work, there is no run
+        with suppress(GroupError):  # if another setting cannot work, there is no run
             played = rule.plays(Setup(client.config, around.broker, *times))
 
     def value(match: re.Match[str]) -> str:

@@ -44,7 +44,7 @@ def _outside(client: Client, _: Surroundings) -> dict[str, str]:
 
 
 def _misspelt(client: Client, _: Surroundings) -> dict[str, str]:
-    """Returns the names that nearly equal those of settings, each with a question."""
+    """Returns the names that nearly equal the name of a setting, each with a question."""
     near = {name: nearest(name, SETTINGS, 0.9) for name in client.names if name not in SETTINGS}
     return {name: f"{name} is not a setting; is it {one}?" for name, one in near.items() if one}
 

@@ -15,7 +15,7 @@ from .scenario import Happening
 
 @dataclass(eq=False, slots=True)
 class ProcessEvent:
-    """An event of a process; without effect once the process has a later `incarnation`."""
+    """An event of a process; it has no effect once the process has a later `incarnation`."""
 
     process: str
     incarnation: int

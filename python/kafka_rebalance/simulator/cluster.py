@@ -2,7 +2,7 @@
 """Simulates the cluster as clients see it: topics, racks, brokers that leave.
 
 While a broker is away, no member reads the partitions that only this broker can lead. If the event
-names the broker's rack, the metadata have no rack for its replicas. A broker that has returned
+names the broker's rack, the metadata lack the rack of its replicas. A broker that has returned
 responds to metadata requests before it has loaded its topics: for `unseen_ms` of the scenario's
 event, its metadata do not contain them.
 
@@ -146,8 +146,8 @@ class SimulatedCluster:
     def leaderless(self, event: Happening) -> Iterable[str]:
         """Yields the partitions that no broker can lead while the event's broker is away.
 
-        These are the partitions of the event's topics (all topics if it names none). If the event
-        names a rack, these are only those with all replicas in that rack.
+        They belong to the event's topics (all topics if it names none). If the event names a rack,
+        these are only those with all replicas in that rack.
         """
         for name in event.topics or self.partitions:
             racks = self._plans[name].racks or ((),)

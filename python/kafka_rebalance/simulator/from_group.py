@@ -117,7 +117,7 @@ def scenario(
     """Returns the scenario of a group and changes, or a ready scenario.
 
     `of` is a group, the name of a ready scenario (`kafka_rebalance.simulator.ready()`), or the path
-    of a TOML file. `settings` are those of `simulator.scenario_from_group`, for a group only.
+    of a TOML file. `settings` are arguments of `simulator.scenario_from_group`, for a group only.
 
     Errors   those of `scenario_from_group`; GroupError at `scenario` for an unknown name; TypeError
              for changes or settings with a ready scenario.
@@ -161,7 +161,7 @@ def _with_assignor(config: ConsumerConfig, name: str) -> ConsumerConfig:
 
 @dataclass(slots=True)
 class _Maker:
-    """Builds a scenario; `now_ms` is the next change's time, `names` maps member ids to names."""
+    """Builds a scenario. `now_ms` is the next change's time, `names` maps member ids to names."""
 
     group: GroupSpec
     config: ConsumerConfig

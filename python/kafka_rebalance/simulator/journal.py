@@ -38,7 +38,7 @@ _Partitions = tuple[TopicPartitions, ...]
 
 
 class HeartbeatLines:
-    """Formats heartbeats of consumer groups, with topic names; None for those without news."""
+    """Formats heartbeats of consumer groups, with topic names; None for one without news."""
 
     def __init__(self) -> None:
         self._names: dict[Uuid, str] = {}
@@ -82,7 +82,7 @@ class HeartbeatLines:
 
 
 class MemberEntry(Frozen):
-    """An event of a process and its effects; `incarnation` counts the process's starts."""
+    """An event of a process and its effects. `incarnation` counts the process's starts."""
 
     at_ms: int
     process: str

@@ -30,7 +30,7 @@ class Liveness:
     processes: Mapping[str, Process]
     group_id: str
     silent: set[str] = field(default_factory=set)
-    _settled: tuple[int, int | None] = (-1, None)  # length of the log, epoch if the group is Stable
+    _settled: tuple[int, int | None] = (-1, None)  # log length, epoch if Stable
 
     def is_at_rest(self, member: AnyMember) -> bool:
         """Returns whether the member has only heartbeats to send, in a group that is Stable."""

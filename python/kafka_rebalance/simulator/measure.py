@@ -24,8 +24,8 @@ class Totals(Frozen):
     """The sums of a run. `unavailable_ms` is in partition-ms, `stopped_ms` in member-ms.
 
     `records_behind` is the number of records that arrived at partitions while no member worked on
-    them. `start_up_ms` is when the group first settled (None if never), `settled_ms` when it last
-    settled (None if it had not settled at the end).
+    them. `start_up_ms` is the time at which the group first settled (None if never), `settled_ms`
+    the time at which it last settled (None if it had not settled at the end).
     """
 
     start_up_ms: int | None
@@ -58,7 +58,7 @@ def in_words(run: "Run") -> str:
 
 
 def stops_text(times: int, members: int, longest_ms: int) -> str:
-    """Returns how often members stop that run on, each of them once or more, and for how long."""
+    """Returns how often running members stop, each of them once or more, and for how long."""
     if not times:
         return " and no running member stops"
     most = f"for up to {longest_ms / 1000:,.1f} s" if longest_ms >= 100 else "for less than 0.1 s"
@@ -79,7 +79,7 @@ def unread_text(unread_ms: int, held: str, assumed: str, between: str = "") -> s
 
 
 def _why_long(run: "Run", longest_ms: int) -> str:
-    """Returns " (the session timeout, then the rebalance)" if a longest gap lasted so; else ""."""
+    """Returns " (the session timeout, then the rebalance)" if it explains one of them, else ""."""
     longest = [gap for gap in run.gaps if gap.to_ms - gap.from_ms == longest_ms]
     ended = [r.from_ms for r in run.rebalances if any("session ended" in one for one in r.causes)]
     waited = any(gap.from_ms < at <= gap.to_ms for gap in longest for at in ended)
@@ -87,7 +87,7 @@ def _why_long(run: "Run", longest_ms: int) -> str:
 
 
 def rebalances_text(rebalances: int, rounds: int) -> str:
-    """Returns the number of rebalances, and that of rounds if it differs."""
+    """Returns the number of rebalances, and the number of rounds if it differs."""
     text = counted(rebalances, "rebalance")
     return f"{text} ({rounds} rounds)" if rounds > rebalances else text
 
@@ -200,7 +200,7 @@ def stops_of(run: "Run") -> dict[int, list[Stopped]]:
 
 
 class Chapter(Frozen):
-    """The time from the start of a rebalance, or from an event, to the next one of either."""
+    """The time from the start of a rebalance, or from an event, to the next start or event."""
 
     from_ms: int
     to_ms: int

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Draws the delays of messages at random; messages of one connection arrive in order."""
+"""Chooses the delays of messages at random; messages of one connection arrive in order."""
 
 import random
 from dataclasses import dataclass, field
@@ -25,7 +25,7 @@ class Network(Message):
 
 @dataclass(eq=False, slots=True)
 class Wire:
-    """Draws arrival times; a message never overtakes an older message of its connection."""
+    """Chooses arrival times; a message never overtakes an older message of its connection."""
 
     network: Network
     rng: random.Random
@@ -33,7 +33,7 @@ class Wire:
 
     def arrival_ms(self, sender: str, receiver: str, now_ms: int) -> int:
         """Returns the arrival time of a message that leaves the sender at `now_ms`."""
-        # This draws as `randrange(delays)` does, in a tenth of its time.
+        # This chooses as `randrange(delays)` does, in a tenth of its time.
         delays = self.network.spread_ms + 1
         bits = delays.bit_length()
         while (extra := self.rng.getrandbits(bits)) >= delays:

@@ -30,7 +30,7 @@ Sends = list[tuple[int, m.Send]]  # requests, each with the time at which it lea
 
 @dataclass(slots=True)
 class Process:
-    """A process of the scenario; `started` holds (time in ms, connector) of the newest starts."""
+    """A process of the scenario. `started` holds (time in ms, connector) of the newest starts."""
 
     plan: MemberPlan
     seed: str
@@ -83,7 +83,7 @@ class Process:
         self.wake = Wake(self.name, self.incarnation)
         self.poll_now = PollNow(self.name, self.incarnation)
         self.plan = replace(self.plan, config=config)
-        # Each process has its own random generator, so that none affects the others' draws.
+        # Each process has its own random generator, so that no process affects another's choices.
         rng = random.Random(f"{self.seed} {self.name} {self.incarnation}")
         if isinstance(config, WorkerConfig):
             self.member = Worker(config, url=f"http://{self.name}/", rng=rng)

@@ -133,10 +133,10 @@ class Kind(Enum):
 class Happening(Message):
     """An event of the scenario, at `at_ms`. Errors: GroupError with the field.
 
-    A broker that is AWAY leaves partitions without a leader: those of `topics` (of all topics if
-    empty). With `rack`, these are only partitions with all replicas in that rack. If `coordinates`,
-    the broker is also the group's coordinator. For `unseen_ms` after its return, the metadata lack
-    `topics` (all topics if empty).
+    A broker that is AWAY leaves partitions of `topics` (of all topics if empty) without a leader;
+    with `rack`, only partitions with all replicas in that rack. If `coordinates`, the broker is
+    also the group's coordinator. For `unseen_ms` after its return, the metadata lack `topics` (all
+    topics if empty).
     """
 
     at_ms: int
@@ -177,7 +177,7 @@ class Happening(Message):
 
 
 class Scenario(Message):
-    """A scenario of one group. `group_id` overrides that of the members. Errors: GroupError.
+    """A scenario of one group. `group_id` overrides the members' group ids. Errors: GroupError.
 
     `connectors` maps connectors to their numbers of tasks, also those that are created later.
     """
@@ -287,7 +287,7 @@ class Scenario(Message):
                 partitions[one.topic] = one.partitions
 
     def assumed(self) -> str:
-        """Returns the assumed costs as text: the first member's, and whether others differ."""
+        """Returns the first member's assumed costs as text, and whether other members' differ."""
         work, kinds = self.members[0].work, {one.work for one in self.members}
         parts = {
             f"starting a {self.held} {work.start_cost_ms} ms": True,

@@ -43,7 +43,7 @@ _TAKES: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "create": (("connectors",), ()),
     "delete": (("connectors",), ()),
 }
-_PATTERNS = ("members", "topics", "connectors")  # keys of a happening that match names
+_PATTERNS = ("members", "topics", "connectors")  # keys whose values may be patterns
 _OF_THE_GROUP = ("group_id", "group_instance_id", "client_rack", "partition_assignment_strategy")
 
 

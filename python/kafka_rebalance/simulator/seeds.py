@@ -3,7 +3,7 @@
 
 A seed decides member ids, network delays, each member's progress in its records, the age of
 metadata, and back-offs. With all seeds but the first, the scenario's events are also delayed, by up
-to a heartbeat interval: the times in a scenario are round, so without these delays every run would
+to a heartbeat interval. The times in a scenario are round, so without these delays every run would
 wait equally long for the next heartbeat. Each figure becomes a range with its median.
 """
 
@@ -38,7 +38,7 @@ MEDIAN_OF = 5
 
 
 class Spread(Frozen):
-    """A figure's range (None if no run has the figure); `never` counts runs without it."""
+    """A figure's range (None if no run has the figure). `never` counts runs without it."""
 
     least: int | None
     median: int | None
@@ -62,7 +62,7 @@ class Spread(Frozen):
 
 
 class Part(NamedTuple, Generic[_Figure]):
-    """Figures of the time from one scenario event to the next, in one run or over all seeds.
+    """The figures from one scenario event to the next, of one run or as ranges over all seeds.
 
     `settled_in_ms` is None if the group did not settle in that time. `stopped` is the number of
     members that worked on nothing for a while; `longest_stop_ms` is the longest such time.
@@ -151,7 +151,7 @@ def median_seed(
 ) -> tuple[int, str]:
     """Returns the seed of MEDIAN_OF with the median time without a reader, and a sentence on it.
 
-    Any other seed may be an extreme case. `progress` is that of `simulate_seeds`.
+    Any other seed may be an extreme case. For `progress`, see `simulate_seeds`.
     """
     seeds = range(scenario.seed, scenario.seed + MEDIAN_OF)
     runs = simulate_seeds(scenario, seeds, progress=progress)

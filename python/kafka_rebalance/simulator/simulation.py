@@ -42,7 +42,7 @@ _JOINED = (JoinGroupResponse, ConsumerGroupHeartbeatResponse)
 
 
 class Simulation:
-    """Connects the parts of a simulation; `run` plays the scenario once."""
+    """Connects the parts of a simulation. `run` plays the scenario once."""
 
     def __init__(self, scenario: Scenario, journal: list[Entry] | None = None) -> None:
         self.scenario = scenario

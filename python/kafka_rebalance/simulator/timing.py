@@ -26,7 +26,7 @@ from .seeds import Part, Spread, simulate_seeds
 
 SEEDS = range(1, 6)
 MOST_WORK = 20_000
-"""The largest group whose changes are also simulated, as members times partitions."""
+"""The largest product of members and partitions in a group whose changes are also simulated."""
 
 
 class Timed(Frozen):

@@ -13,7 +13,7 @@ T = TypeVar("T")
 
 _MOST = 2**31 - 1  # Kafka's timeouts are int32
 BOUNDS = {"count": (1, 100_000), "tasks": (0, 100_000), "parallel": (1, _MOST)}
-"""Field -> its least and greatest integer; for other fields, 0 is the least."""
+"""Field -> its smallest and largest integer; for other fields, 0 is the smallest."""
 _NUMBER = re.compile(r"[0-9.]+")
 
 

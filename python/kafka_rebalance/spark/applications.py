@@ -33,8 +33,8 @@ def plan_applications(
     """Returns plans of the classic Kafka Streams groups in a DataFrame with one column of contract
     lines, binary or string: APPLICATIONS_SCHEMA. Lines of other groups have no row.
 
-    The lines are those of `snapshot`. `given` are the present settings, by Kafka's names, where the
-    replay cannot find them; `new_settings` are planned ones. A bad line has an `error`; the job
+    The lines have the form of `snapshot`'s. `given` are the present settings that the replay cannot
+    find, by Kafka's names; `new_settings` are planned ones. A bad line has an `error`; the job
     continues.
 
     Errors   SchemaError for other columns, GroupError for a bad change or setting, before the job

@@ -59,7 +59,7 @@ def _refuse_silent_source(records: DataFrame) -> None:
 def reads_nothing(plan: str, *, is_set: bool) -> bool:
     """Returns whether Spark's own Kafka source in a plan would read nothing of an internal topic.
 
-    `is_set` tells whether _NOT_SILENT is set: then the source finds internal topics by name, but
+    If `is_set`, the source has the option _NOT_SILENT: it then finds internal topics by name, but
     not by pattern.
     """
     return bool(_PATTERN.search(plan)) or (not is_set and bool(_TOPIC.search(plan)))

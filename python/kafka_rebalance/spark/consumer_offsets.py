@@ -52,7 +52,7 @@ _KINDS = {
     **{f"X'00{key:02X}'": "streams group (KIP-1071)" for key in range(17, 24)},
 }
 OTHER_KINDS = (*dict.fromkeys(_KINDS.values()), _UNREADABLE)[2:]
-"""The kinds of records that are known here, without those that classic groups write."""
+"""The kinds of records that are known here, without the kinds that classic groups write."""
 
 _CAUSES = {
     "cut short, or a length is too large": (
@@ -135,8 +135,8 @@ def kind_of_record() -> Column:
 def count_causes(rows: DataFrame) -> DataFrame:
     """Returns the number of rows with each cause of an `error`, and an example: CAUSES_SCHEMA.
 
-    `rows` are those of `current_groups` or `committed_offsets`. They come from the last record of
-    each key, so a corrupt record is not counted if a later one has replaced it.
+    `rows` come from `current_groups` or `committed_offsets`, which read the last record of each
+    key. So a corrupt record is not counted if a later one has replaced it.
     """
     keys = clusters_in(rows)
     cause = f.when(f.lit(False), "")

@@ -64,7 +64,7 @@ def assign_files(
     error. `tasks` is the approximate number of tasks; row groups are not cut. `target` must not
     exist, except with `overwrite`. Returns the counts.
 
-    Errors: those of `assign_groups`; GroupError for a path that cannot be used; SchemaError for a
+    Errors: as in `assign_groups`; GroupError for a path that cannot be used; SchemaError for a
     column that occurs only in the names of directories (except `cluster`), or for a kept column
     whose types in two files do not fit each other.
     """
@@ -130,7 +130,7 @@ class _Work(Frozen):
         keep: Sequence[str],
         more: Sequence[str] = (),
     ) -> Done:
-        """Runs the module's five steps. Besides the contract's columns, the core reads `more`."""
+        """Runs the module's five steps. The core reads the contract's columns, and `more`."""
         start = time.perf_counter()
         if self.tasks is not None and self.tasks < 1:
             raise GroupError("tasks", f"{self.tasks} is less than 1")

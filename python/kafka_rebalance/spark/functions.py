@@ -52,8 +52,9 @@ def assign_groups(
 
     `keep` names other columns of the groups, which become the last columns of the answers,
     unchanged. By default there are none, because each kept column is copied to the worker and back.
-    `weights` has a row for each partition, for the assignor weighted: `topic`, `partition` (null:
-    each other partition of the topic), `weight`, and `cluster` if the groups have it.
+    `weights` is for the assignor weighted. It has a row for each partition, with the columns
+    `topic`, `partition` (null: all other partitions of the topic), `weight`, and `cluster` if the
+    groups have it.
 
     Raises SchemaError, before the job runs, for columns that do not fit the contract, and for
     columns that cannot be kept; GroupError for an unknown assignor. A group is one row, and must
@@ -76,7 +77,7 @@ def assign_owners(
     anomalies, and partitions that do not exist, to which sticky assignors keep claims. If sticky
     gives a partition to two members, the later member is the owner here.
 
-    Errors: those of `assign_groups`, and GroupError for share/simple and streams/sticky: a
+    Errors: as in `assign_groups`; GroupError for share/simple and streams/sticky, under which a
     partition has no single owner.
     """
     if assignor in SERVER_SIDE and SERVER_SIDE[assignor].shares:
@@ -93,7 +94,7 @@ def assign_lines(
     """Assigns every group of a DataFrame with one column of contract lines, binary or string.
 
     Rust parses the lines. A line that is not JSON or not UTF-8 has an `error`, like any bad group.
-    Binary is faster than string. Output and parameters are those of `assign_groups`.
+    Binary is faster than string. For the answers and the parameters, see `assign_groups`.
     """
     if len(lines.columns) != 1:
         raise SchemaError(f"{', '.join(lines.columns)}: expected one column of contract lines")
@@ -113,11 +114,11 @@ def plan_groups(
     """Returns the plan of every row's group: from INPUT_SCHEMA to PLAN_SCHEMA.
 
     `changes` apply to every group, as objects or strings (`add-members=2`); if None, each row has
-    its own in a column `changes array<string>`. The figures are those of `kafka_rebalance.plan`. A
+    its own in a column `changes array<string>`. The figures are as in `kafka_rebalance.plan`. A
     change that does not fit a group is that row's `error`. But if the group lacks the topic,
     member, client or rack to which one of the call's `changes` refers, the change is left out for
     this group, and listed in `not_affected`. A column `cluster` is the first column of the answers;
-    `keep` and `weights` are those of `assign_groups`.
+    for `keep` and `weights`, see `assign_groups`.
 
     Raises SchemaError for columns that do not fit the contract; GroupError for an unknown assignor,
     or at `changes[i]` for a change that cannot be read.
@@ -137,11 +138,11 @@ def plan_each_change(
     max_partitions: int = MAX_PARTITIONS,
     keep: Sequence[str] = (),
 ) -> DataFrame:
-    """Plans each change by itself for every group: a row for each of both, EACH_CHANGE_SCHEMA.
+    """Plans each change by itself for every group, a row for each pair: EACH_CHANGE_SCHEMA.
 
-    The plan of a change is that of `plan_groups(groups, changes=[change])`; the change "" is the
-    next rebalance without a change. Each group is read once for all changes. Parameters and errors
-    are those of `plan_groups`.
+    The plan of a change equals `plan_groups(groups, changes=[change])`; the change "" is the next
+    rebalance without a change. Each group is read once for all changes. Parameters and errors are
+    as in `plan_groups`.
     """
     known(assignor)
     given = list(changes)
@@ -164,11 +165,11 @@ def compare_groups(
 ) -> DataFrame:
     """Plans the changes of every group under every assignor, and recommends one: COMPARE_SCHEMA.
 
-    The rule is that of `kafka_rebalance.compare`, in short: the most even result wins; ties are
+    The rule is the rule of `kafka_rebalance.compare`, in short: the most even result wins. Ties are
     broken by the fewest partition-rounds without a reader, then the fewest moves, then the largest
     share of partitions read in the rack of a replica, then the group's own assignor. If a group
     lacks the topic, member, client or rack to which a change refers, the change is left out for
-    this group. A column `cluster` is the first column of the answers; `keep` is that of
+    this group. A column `cluster` is the first column of the answers; for `keep`, see
     `assign_groups`.
 
     Raises SchemaError for columns that do not fit the contract; GroupError at `changes[i]` for a
@@ -225,7 +226,7 @@ def _in_workers(
 def _work(
     verb: str, calls: Sequence[Call], form: str, clusters: list[str], labels: list[str], needed: int
 ) -> "Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]":
-    """Returns a task's work. A batch has the clusters, `needed` columns, and columns to keep."""
+    """Returns a task's work on batches of clusters, `needed` columns, and columns to keep."""
     first, last = len(clusters), len(clusters) + needed
 
     def run(batches: "Iterator[pa.RecordBatch]") -> "Iterator[pa.RecordBatch]":

@@ -42,7 +42,7 @@ class GroupRecords(Frozen):
     """The groups with members in records of `__consumer_offsets`, without those of Connect.
 
     `assign_groups`, `assign_owners`, `plan_groups`, `plan_each_change` and `compare_groups` take
-    one in place of a DataFrame of groups. Fields and errors are those of `current_groups`.
+    one in place of a DataFrame of groups. For the fields and errors, see `current_groups`.
     """
 
     records: DataFrame
@@ -95,7 +95,7 @@ class GroupRecords(Frozen):
     ) -> DataFrame:
         """Returns a core function's answers for each group's last record, for each of `calls`.
 
-        `schema` has the columns of its answers. The columns in `labels` contain the call's label.
+        `schema` lists the columns of its answers. The columns in `labels` contain the call's label.
         """
         keys = ["cluster"] if self.has_cluster else []
         known = ("cluster", "name", "partitions", "racks")
@@ -162,7 +162,7 @@ class Inventories:
             yield cluster, batch.filter(same), self._of(cluster)
 
     def topics_of(self, cluster: str | None) -> "pa.Table":
-        """Returns a cluster's topics; all topics if `cluster` is None, or not a column of them."""
+        """Returns a cluster's topics; all topics if `cluster` is None, or is not among them."""
         import pyarrow.compute as pc
 
         if cluster is None or "cluster" not in self._topics.column_names:

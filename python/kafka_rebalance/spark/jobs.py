@@ -35,14 +35,15 @@ def read_groups(
 ) -> tuple[DataFrame, Callable[[], dict[str, int]]]:
     """Returns the groups of a path, and a function that returns counts of skipped records.
 
-    Call the function after a job has run: it returns, by kind, how many records were skipped. If
-    the topics have no ids, these are those of groups whose broker assigns. A group is a contract
-    row, or a contract line in the column `line`.
+    Call the function after a job has run: it returns how many records of each kind were skipped.
+    These are records of groups whose broker assigns, if the topics have no ids. A group is a
+    contract row, or a contract line in the column `line`.
 
     `format` is one of `paths.FORMATS`; None means RECORDS if `topics` is given, else the suffixes
     decide. For files below a directory `cluster=NAME`, the groups contain a column `cluster`. From
     RECORDS, all classic groups are returned, also those that `assignable` leaves out. `partitions`
-    is the number of Spark's partitions; `plain` is as in `paths.local`.
+    is the number of Spark's partitions; `plain`: whether a path without a scheme is local
+    (`paths.local`).
     """
     if format is None:
         suffixes = paths.format_of(source, plain=plain)
@@ -110,7 +111,7 @@ def _with_text_cluster(frame: DataFrame) -> DataFrame:
 
 
 def assignable(groups: DataFrame) -> tuple[DataFrame, Callable[[], dict[str, int]]]:
-    """Returns the groups to assign, and a function for after the job: the counts of the others."""
+    """Returns the groups to assign, and a function for after the job: the other groups' counts."""
     if "kind" not in groups.columns or "state" not in groups.columns:
         return groups, dict
     found = Observation()

@@ -43,7 +43,7 @@ RECORDS_SCHEMA = (
     "key binary, value binary, topic string, partition int, offset bigint, "
     "timestamp timestamp, timestampType int"
 )
-"""The columns of `read_consumer_offsets`, which are those of Spark's own Kafka source."""
+"""The columns of `read_consumer_offsets`: the columns of Spark's own Kafka source."""
 
 BOUNDS_SCHEMA = "partition int, earliest bigint, last_stable bigint, high_watermark bigint"
 """The columns of `offset_bounds`."""
@@ -68,8 +68,8 @@ def read_consumer_offsets(
 ) -> DataFrame:
     """Returns the present records of `__consumer_offsets`: RECORDS_SCHEMA.
 
-    `options` are librdkafka's client settings after `kafka.` ("kafka.sasl.password"), and: topic,
-    client, optionsFile, maxRecordsPerPartition, kafkaConsumer.pollTimeoutMs.
+    `options` are librdkafka's client settings with the prefix `kafka.` ("kafka.sasl.password"),
+    and: topic, client, optionsFile, maxRecordsPerPartition, kafkaConsumer.pollTimeoutMs.
 
     Errors: ValueError for an option that does not exist; SparkFailedError if a Spark Connect server
     of this process would run the source in a `python3` without this package. When the frame is
@@ -86,7 +86,7 @@ def stream_consumer_offsets(
 ) -> DataFrame:
     """Returns the records of `__consumer_offsets` from the beginning, as a stream.
 
-    `options` are those of `read_consumer_offsets`, and maxOffsetsPerTrigger. Spark's progress shows
+    `options` are as in `read_consumer_offsets`, with maxOffsetsPerTrigger. Spark's progress shows
     offsets as JSON; `latestOffset` is the high watermark, so it includes open transactions.
     """
     named = _checked(bootstrap_servers, options)
@@ -96,7 +96,7 @@ def stream_consumer_offsets(
 
 def _register(spark: SparkSession) -> None:
     check_sources_python(spark)
-    use_this_python(spark)  # `register` stores which Python plans and reads
+    use_this_python(spark)  # `register` stores the path of the Python that plans and reads
     spark.dataSource.register(KafkaRecords)
 
 

@@ -5,7 +5,7 @@
     query = keep_current_groups(stream, "/data/groups")
     current_groups(kept_records(spark, "/data/groups"), topics)
 
-    current.json            which table is current, and the next offset of each partition
+    current.json            the name of the current table, and the next offset of each partition
     v-00000007-3f2a91c0/    a table: the last record of each key, as Parquet
     checkpoint/             Spark's checkpoint of the stream
 
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 CURRENT = "current.json"
 READERS_KEEP = 2
-"""How many older tables are kept beside the current one, because queries may still read them."""
+"""The number of older tables that are kept: queries may still read them."""
 
 _TABLE = re.compile(r"v-\d{8}-[0-9a-f]{8}")
 _SCHEME = re.compile(r"^(?!file:)[a-z][a-z0-9+.-]+:/", re.IGNORECASE)
@@ -96,7 +96,7 @@ class Pointer(Frozen):
     """The content of current.json.
 
     `next` maps a partition to its next offset; in a table of several clusters the key is the
-    cluster, a slash, and the partition. `kinds` are those of the records in the table. `files` maps
+    cluster, a slash, and the partition. `kinds` are the kinds of records in the table. `files` maps
     the names of the table's files to their sizes in bytes.
     """
 
@@ -114,7 +114,7 @@ class Pointer(Frozen):
             return cls(**json.loads((path / CURRENT).read_text(encoding="utf-8")))
         except FileNotFoundError:
             made = sorted(one.name for one in path.glob("v-*") if _TABLE.fullmatch(one.name))
-            # After a kill, the first table may be without a pointer, but not a later table.
+            # After a kill, the first table may be without a pointer; a later table never is.
             if made and made[-1] >= "v-00000002":
                 raise _damaged(path / CURRENT, f"is gone, {made[-1]} is there") from None
             return None
@@ -208,7 +208,7 @@ class _KeptTable:
         return f.concat(f.coalesce("cluster", f.lit("")), f.lit("/"), partition)
 
     def _remove_others(self, pointer: Pointer | None) -> None:
-        """Removes tables that the pointer does not name: old ones, and those of killed runs."""
+        """Removes tables that the pointer does not name: old tables, and tables of killed runs."""
         kept = {pointer.directory, *pointer.previous} if pointer else set()
         for path in self.path.iterdir():
             if (_TABLE.fullmatch(path.name) and path.name not in kept) or path.suffix == ".tmp":

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Plays what each number of members would bring, for many groups on Spark."""
+"""Finds the effect of each number of members of many groups, on Spark."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -19,14 +19,14 @@ SCALE_SCHEMA = (
     "rebalances: int, stops: int, idle: int, busiest: double, useful: boolean, settled: boolean>>, "
     "error string"
 )
-"""The columns of `scale_groups`: those of `kafka_rebalance.Scaled`, and of its counts. All but
+"""The columns of `scale_groups`: the fields of `kafka_rebalance.Scaled` and of its counts. All but
 `group_id` and `error` are null if there is an `error`."""
 
 
 def scale_groups(groups: DataFrame, counts: Sequence[int] | None = None) -> DataFrame:
-    """Returns what each number of members brings, by group: from INPUT_SCHEMA to SCALE_SCHEMA.
+    """Returns the effect of each number of members, by group: from INPUT_SCHEMA to SCALE_SCHEMA.
 
-    The answers are those of `kafka_rebalance.scale`; Python computes them in the workers. A bad
+    The answers equal those of `kafka_rebalance.scale`; Python computes them in the workers. A bad
     group has an `error`. A column `cluster` is the first column of the answers, too.
 
     Raises SchemaError for columns that do not fit the contract; GroupError for a wrong count.

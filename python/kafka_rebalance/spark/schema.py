@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def contract(of: str = "all") -> t.StructType:
-    """Returns the contract's columns: `all`, those of `input`, or those `recorded` in the log."""
+    """Returns the contract's columns: `all`, those for `input`, or those `recorded` in the log."""
     return from_arrow_schema(contract_schema(of))
 
 
@@ -97,7 +97,7 @@ PLAN_SCHEMA = (
     f"group_id string, assignor string, {_FIGURES}, "
     "not_affected string, error string, error_kind string"
 )
-"""The columns of a plan: those of `kafka_rebalance.Figures`, null if there is an `error`.
+"""The columns of a plan: the fields of `kafka_rebalance.Figures`, null if there is an `error`.
 
 `not_affected` lists the changes that are left out, because they refer to a topic, member, client or
 rack that this group does not have; if no change is left, the figures are null.
@@ -138,8 +138,8 @@ leaves no member: nobody reads their partitions. A spread is the difference betw
 the emptiest member; `uneven` counts groups that end with a larger spread than the best possible.
 `moves` to `leaderless` are sums over all groups; `with_*` counts the groups where the figure is not
 0. The percentiles are over groups. `worst` lists the groups whose spread is the furthest above the
-best possible. Of equal ones, those with the largest sum of partition-rounds without a reader and of
-waiting and leaderless partitions come first, then those with the most moves.
+   best possible. Ties are broken by the largest sum of partition-rounds without a reader, of
+   waiting partitions and of leaderless ones, then by the most moves.
 """
 
 HISTOGRAM_SCHEMA = "figure string, low bigint, high bigint, groups bigint"

@@ -19,7 +19,7 @@ from pyspark.sql import SparkSession
 from kafka_rebalance.errors import KafkaRebalanceError, SparkFailedError
 
 ARROW_BYTES = "4m"
-"""The most bytes of an Arrow batch: Spark's default, 64m, takes more memory for giant groups."""
+"""The largest size of an Arrow batch; Spark's default, 64m, needs more memory for giant groups."""
 
 HELP = "ship the environment with the job, see docs/cluster.md"
 

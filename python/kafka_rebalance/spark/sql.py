@@ -120,8 +120,8 @@ def _column(
 def _in_core(verb: str) -> "tuple[Callable[..., pa.RecordBatch], _Refused]":
     """Returns a core function, and a function that returns rows with an error of the call.
 
-    For wrong columns, the error's text is that of the SchemaError for frames. Spark pickles these
-    closures by value for the workers: they load `schema` only for an error.
+    For wrong columns, the error's text is the text of the SchemaError for frames. Spark pickles
+    these closures by value for the workers: they load `schema` only for an error.
     """
 
     core = core_importer()

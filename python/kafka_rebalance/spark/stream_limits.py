@@ -14,7 +14,7 @@ Offsets = dict[str, int]
 
 
 def beginning(bounds: Mapping[int, Bounds]) -> Offsets:
-    """Returns where a new stream begins: partition -> its earliest offset."""
+    """Returns the beginning of a new stream: partition -> its earliest offset."""
     return {str(partition): one.earliest for partition, one in bounds.items()}
 
 

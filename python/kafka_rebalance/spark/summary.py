@@ -17,7 +17,7 @@ WORST = 20
 def explode_assignment(answers: DataFrame) -> DataFrame:
     """Returns one row for each assigned partition: ASSIGNMENT_SCHEMA, after `cluster` if present.
 
-    `answers` are those of `assign_groups`. A member without partitions and a group with an error
+    `answers` come from `assign_groups`. A member without partitions and a group with an error
     have no rows. Raises SchemaError for other columns.
     """
     clusters = schema.keys(answers.schema)
@@ -37,7 +37,7 @@ def explode_assignment(answers: DataFrame) -> DataFrame:
 def fleet_summary(plans: DataFrame, *, worst: int = WORST) -> DataFrame:
     """Returns totals, percentiles and the worst groups: SUMMARY_SCHEMA.
 
-    `plans` are those of `plan_groups` or `plan_each_change`. The result has one row for each
+    `plans` come from `plan_groups` or `plan_each_change`. The result has one row for each
     `cluster` and `change` (if the plans contain these columns), else one row. The plans are read
     once; besides totals and percentiles, only the rows of the `worst` groups leave their tasks.
 
@@ -91,7 +91,7 @@ def fleet_histogram(plans: DataFrame) -> DataFrame:
 
 
 def failed() -> Column:
-    """Returns the condition that a row has an error of another kind than "no-members"."""
+    """Returns the condition that a row has an error whose kind is not "no-members"."""
     kind = f.coalesce(f.col("error_kind"), f.lit(""))
     return f.isnotnull("error") & (kind != NO_MEMBERS)
 

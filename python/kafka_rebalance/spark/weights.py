@@ -14,7 +14,7 @@ _COLUMNS = ("topic", "partition", "weight")
 
 
 def with_weights(groups: object, weights: DataFrame | None) -> DataFrame:
-    """Returns the groups with the rows of `weights` in `topics[].weights`; as given for None.
+    """Returns the groups with the rows of `weights` in `topics[].weights`; None changes nothing.
 
     `weights` has the columns `topic`, `partition` and `weight`, and `cluster` if the groups have
     one. A row whose `partition` is null is for each other partition of the topic. The groups' own
@@ -22,7 +22,7 @@ def with_weights(groups: object, weights: DataFrame | None) -> DataFrame:
     shuffle of the groups.
 
     Errors   SchemaError for groups that are not rows with `topics`, and for missing columns. The
-             job fails for two rows of one partition.
+             job fails if two rows name one partition.
     """
     if weights is None:
         return groups  # type: ignore[return-value]

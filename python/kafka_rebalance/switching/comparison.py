@@ -46,7 +46,7 @@ from .rounds import is_large
 
 
 class Comparison(Frozen):
-    """All candidates and the recommendation; `recommended` is None if no candidate is possible.
+    """All candidates and the recommendation. `recommended` is None if no candidate is possible.
 
     `alone` is the group's own assignor as if all members listed only this one. It is None if the
     group is not eager (`rounds.lists_eager`), or would never settle with this list.
@@ -189,8 +189,8 @@ def compare(
 
     Without changes, this plans the next rebalance of the present group. The group runs the
     `assignor` in its line: if `leader_library` is librdkafka, its assignors are compared, too, but
-    replace none. The command `compare` replaces the group's assignor by that of the leader's
-    library, which `plans_by_leader` names.
+    replace none. The command `compare` replaces the group's assignor by the assignor of the
+    leader's library, which `plans_by_leader` names.
 
     Errors   GroupError at `changes[i]` for a change that does not fit the group; at `assignor` if
              the group's own assignor is unknown, for example that of Kafka Streams; at

@@ -8,8 +8,8 @@ Each step of the rule compares the candidates that are equal in all earlier step
 3. The fewest partition-rounds without a reader (each partition counts once for each such round).
 4. The fewest moves.
 5. The largest share of partitions read in the rack of a replica.
-6. The group's own assignor, which needs no migration; then the first in the registry's order (or
-   in the caller's, if the caller names the assignors).
+6. The group's own assignor, which needs no migration; then the first one in the registry's order
+   or, if the caller names the assignors, in the caller's.
 
 If one candidate is `weighted` and the group has weights, step 2 begins with the load of the fullest
 member: even numbers of partitions are then not the aim. Loads are compared in tenths of the mean.
@@ -51,7 +51,7 @@ from kafka_rebalance.plans.group_kinds import CONSUMER, protocol_kind
 
 
 class Candidate(Frozen):
-    """The figures of one assignor, or why it has none and the kind of that error for columns."""
+    """The figures of one assignor; or why it has none, and the kind of that error for columns."""
 
     assignor: str
     figures: Figures | None

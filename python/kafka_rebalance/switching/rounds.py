@@ -26,7 +26,7 @@ MOST_MEMBERS = 100
 """A cooperative group with more members is not played: its figures are only lower bounds."""
 
 MOST_IN_PYTHON = 20_000
-"""Members times partitions; larger groups are not played with a Python library's class."""
+"""The product of members and partitions above which a Python library's class is not played."""
 
 
 class Bounce(NamedTuple):
@@ -55,7 +55,7 @@ def two_bounces(group: GroupSpec, old: str, new: str, engine: Engine) -> tuple[B
 
 
 def bounce_of_one_name(group: GroupSpec, old: str, new: str, engine: Engine) -> Bounce:
-    """Returns the only bounce between two assignors with one protocol name, or equal ones."""
+    """Returns the only bounce, for two assignors that are equal or have one protocol name."""
     (only,) = _bounces(group, (old,), ((new,),), engine)
     return only
 

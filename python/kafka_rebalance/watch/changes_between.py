@@ -11,7 +11,7 @@ A topic that the second state lacks was deleted if a member still subscribes to 
 first state lacks was created if a member of it subscribed to it. Any other topic exists from the
 beginning, because a state contains only topics that members read or own.
 
-If there are more than `_MOST` changes, those of one kind become one change: all members leave
+If there are more than `_MOST` changes, all changes of one kind become one change. All members leave
 together, then all topics change together, then all subscriptions; last, members join one after
 another, in the order of the second state.
 """
@@ -26,12 +26,12 @@ from kafka_rebalance.group.model import Member, Subtopology, Topic
 from kafka_rebalance.group.spec import GroupSpec
 
 _MOST = 4
-"""The most changes that are tried in every order. 4 changes, of which several may happen at once,
-can happen in 75 ways.
+"""The largest number of changes that are tried in every order. 4 changes, of which several may
+happen at once, can happen in 75 ways.
 """
 
 _MOST_SIZES = 8
-"""If a topic grew, the most partition counts between the old and the new one that are tried."""
+"""If a topic grew: the largest number of partition counts to try between the old and the new."""
 
 
 class BrokerState(NamedTuple):

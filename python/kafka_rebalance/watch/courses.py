@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Finds how a group that the broker assigns can have come from one state to the next.
 
-    possible_ends: two states -> Owners for each course of events
+    possible_ends: two states -> Owners for each course (order) of events
 
 Each change between the two states (`changes_between.py`) has an epoch of its own, and in most cases
 a target of its own (`plans/broker_rounds.py`). Two states show neither the order of the changes,
-nor which of them had happened when a target was computed: at most one target is computed in an
-assignment interval, and after a member leaves, none until the next heartbeat of another member.
-These courses are tried:
+nor which of them had happened when a target was computed. (At most one target is computed in an
+assignment interval; after a member leaves, none until the next heartbeat of another member.) These
+courses are tried:
 
 1. The changes in each order, one or several at once: each such part is followed by a target. In the
    first course, each change is a part, in the order of `changes_between.py`; for a single change,
@@ -43,7 +43,7 @@ _LEAST_ENDS, _MOST_WORK = 20, 100_000
 """The courses tried: _MOST_WORK / number of members and partitions, but at least _LEAST_ENDS."""
 
 _MOST_APART = {2: 6, 3: 3}
-"""Number of changes -> the most members for which `present_tasks` tries every subset."""
+"""Number of changes -> the largest number of members whose subsets `present_tasks` tries all."""
 
 
 def possible_ends(
@@ -51,7 +51,7 @@ def possible_ends(
 ) -> Iterator[Owners | None]:
     """Yields the owners at the end of each course; last None if not all courses were tried.
 
-    `back` maps the new id of each static member that came back to its old id. Errors: those of
+    `back` maps the new id of each static member that came back to its old id. Errors: as in
     `assign`.
     """
     size = len(after.members) + sum(partition_or_task_counts(after).values())
@@ -76,7 +76,7 @@ def _every_end(
 
 
 class _Courses(Frozen):
-    """Plays the courses of the `edits`; `seen` is what was played, so that none is repeated."""
+    """Plays the courses of the `edits`. `seen` holds each (changes left, state) that was played."""
 
     start: GroupSpec
     edits: Sequence[Edit]
@@ -130,10 +130,10 @@ def present_tasks(
 
     The assignor sees the tasks that members have at present. A member gives up tasks at its next
     heartbeat, and gets new ones at a later heartbeat, when nobody else runs them. So between two
-    targets, a member has its old tasks; or it has given up those that it must; or, if it must give
-    up none, it has got those that nobody else runs. If at most `apart` members can have changed
-    their tasks, each subset of them is tried; if more can, all of them and none. In other groups
-    than streams groups, members have only their target.
+    targets, a member has its old tasks; or it has given up the tasks that it must give up; or, if
+    there are none, it has got the tasks that nobody else runs. If at most `apart` members can have
+    changed their tasks, each subset of them is tried; if more can, all of them and none. In groups
+    of other kinds, members have only their target.
     """
     yield target
     then = {one.member_id: one.streams for one in before if one.generation_id is not None}
@@ -165,7 +165,7 @@ def _free(target: StreamsMember | None, held: Collection[TopicPartition]) -> Str
 def _revoked(
     was: StreamsMember | None, target: StreamsMember | None, held: Collection[TopicPartition]
 ) -> StreamsMember | None:
-    """Returns the tasks kept, if any must be given up; else these and the target's free tasks."""
+    """Returns the kept tasks, if any must be given up; else these and the target's free tasks."""
     if was is None or target is None:
         return target
     kept = tuple(task for task in was.active_tasks if task in target.active_tasks)

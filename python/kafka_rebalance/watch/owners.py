@@ -13,7 +13,7 @@ from kafka_rebalance.group.spec import GroupSpec
 
 
 class Owner(NamedTuple):
-    """A member that has a partition or a task; `is_standby` if it has a standby of the task."""
+    """A member that has a partition or a task. `is_standby` if it has a standby of the task."""
 
     member_id: str
     is_standby: bool = False
@@ -28,7 +28,7 @@ def owners(group: GroupSpec) -> Owners:
 
 
 def owners_in(held: Assignment) -> Owners:
-    """Returns the owners in an assignment, those of standby tasks included."""
+    """Returns the owners in an assignment, with the owners of standby tasks."""
     found: dict[tuple[str, int], set[Owner]] = {}
     for part in (held, held.standby):
         for member_id, owned in {} if part is None else dict(part).items():
@@ -52,5 +52,5 @@ def additions(one: Owners, other: Owners) -> int:
 
 
 def elsewhere(one: Owners, other: Owners) -> int:
-    """Returns how many partitions do not have the same owners in `one` and in `other`."""
+    """Returns how many partitions have other owners in `one` than in `other`."""
     return sum(one.get(tp) != other.get(tp) for tp in one.keys() | other.keys())

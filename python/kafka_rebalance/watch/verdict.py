@@ -5,15 +5,16 @@
 
 A state is a description of the group between rebalances, or is read from a record of its log.
 
-1. The plan starts from the members of the second state, so a member that joined has its real id,
-   with the partitions that they owned in the first; a static member that came back owns those of
-   its old id. The leader is that of the second state; if that is unknown, that of the first. If
-   only static members came back, and no partition moved, the rebalance is as predicted.
+1. The plan starts from the members of the second state, so a member that joined has its real id.
+   Members start with the partitions that they owned in the first state; a static member that came
+   back, with the partitions of its old id. The leader is the second state's; if that is unknown,
+   the first state's. If only static members came back, and no partition moved, the rebalance is as
+   predicted.
 2. The rebalance is planned with each assignor that a leader may have (`leaders.py`). If one of the
    plans ends as the group did, the rebalance is as predicted.
 3. If not, possible causes are tried one after another, until a plan with one ends as the group did.
-   The first cause is other data from the members than step 1 takes, if a record shows what they
-   sent. The last are assignors that no possible leader has.
+   The first cause: the members sent other data than step 1 takes, as a record shows. The last
+   causes are assignors that no possible leader has.
 
 A group that the broker assigns has neither a leader nor claims. It is compared with the ends of the
 courses of events between the two states (`courses.py`). If no course ends as the group did, the
@@ -69,8 +70,8 @@ class JudgedRebalance(Frozen):
     `cause`       why the prediction was wrong; None if it was right
     `elsewhere`   how many of the `partitions` have other owners at the end of the first plan; 0 if
                   the rebalance was predicted
-    `revoked`     how many partitions members have lost; those of members that left are included
-    `gained`      how many partitions members have got; those of members that joined are included
+    `revoked`     how many partitions members have lost, with those of members that left
+    `gained`      how many partitions members have got, with those of members that joined
     """
 
     group_id: str
@@ -101,9 +102,9 @@ def judged_rebalance(
 ) -> JudgedRebalance:
     """Judges the rebalance between two states.
 
-    `sent` is the group as the leader saw it, if that is known from a record. The second state is
-    then that after a single round, so it is compared with the plan's first round, not with its end.
-    If the group `was_empty` between the states, all its members left and the present ones joined.
+    `sent` is the group as the leader saw it, if that is known from a record. The second state then
+    follows a single round, so it is compared with the plan's first round, not with its end. If the
+    group `was_empty` between the states, all its members left and the present ones joined.
 
     Errors   GroupError if the group runs an assignor that no plan knows, such as Kafka Streams'.
     """
@@ -168,7 +169,7 @@ def _judged(
     cause: str | None = None,
     first: Owners | None = None,
 ) -> JudgedRebalance:
-    """Returns the judgement; `first` are the owners at the end of the first plan, if wrong."""
+    """Returns the judgement; `first` are the owners at the end of a first plan that was wrong."""
     place, first = (after.group_id, after.generation_id, event), first or {}
     new_ids = {old: new for new, old in _old_ids(before, after).items()}
     had, has = renamed(owners(before), new_ids), owners(after)
@@ -178,7 +179,7 @@ def _judged(
 
 
 def is_reached(told: RebalancePlan, after: GroupSpec) -> bool:
-    """Returns whether the group may by now have gone through all changes of the plan `told`.
+    """Returns whether the group may by now have gone through all changes of a plan (`told`).
 
     Then it has as many members as the plan's end, the partition counts that the plan changed, and,
     if the broker assigns, the plan's epoch or a later one.
@@ -232,8 +233,7 @@ def _started(before: GroupSpec, after: GroupSpec) -> GroupSpec:
         claims = ((), None) if then is None else (then.owned_partitions, then.generation_id)
         members.append(member.owning(*claims))
     new_ids = {old: new for new, old in back.items()}
-    # When a member has left, subscriptions seldom show the rebalance protocol, so that of the first
-    # state is used.
+    # When a member has left, subscriptions seldom show the protocol: the first state shows it.
     protocol = before.rebalance_protocol if after.assignor == before.assignor else None
     started = after.edited(members=tuple(members))
     return replace(

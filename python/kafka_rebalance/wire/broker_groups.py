@@ -36,7 +36,7 @@ class TopicPartitions(NamedTuple):
 
 
 class _HeartbeatResponse(Response):
-    """The member's epoch, and what it may use now; `assignment` None means no change."""
+    """The member's epoch, and its partitions from now on. `assignment` None means no change."""
 
     throttle_time_ms: Int32 = 0
     error_code: ErrorField = ErrorCode.NONE
@@ -56,7 +56,7 @@ class ShareGroupHeartbeatResponse(_HeartbeatResponse):
 
 
 class ConsumerGroupHeartbeat(Request):
-    """A member of a consumer group joins, stays or leaves; `topic_partitions` is what it owns."""
+    """A member of a consumer group joins, stays or leaves. `topic_partitions`: its partitions."""
 
     response = ConsumerGroupHeartbeatResponse
 
@@ -73,7 +73,7 @@ class ConsumerGroupHeartbeat(Request):
 
 
 class ShareGroupHeartbeat(Request):
-    """A member of a share group joins, stays or leaves; it does not report what it owns."""
+    """A member of a share group joins, stays or leaves; it does not report its partitions."""
 
     response = ShareGroupHeartbeatResponse
 
@@ -112,7 +112,7 @@ def topics_of(topics: tuple[DescribedPartitions, ...]) -> tuple[str, ...]:
 
 
 class DescribedConsumerMember(Message):
-    """A member; `member_type` is 0 (classic protocol), 1 (consumer protocol) or -1 (not shown)."""
+    """A described member. `member_type`: 0 (classic), 1 (consumer protocol) or -1 (not shown)."""
 
     member_id: str
     instance_id: str | None
@@ -160,7 +160,7 @@ class DescribedShareMember(Message):
     subscribed_topic_names: tuple[str, ...]
     assignment: Described
 
-    # Members of share groups have none of these.
+    # Members of share groups have none of these fields.
     instance_id: ClassVar[None] = None
     topic_regex: ClassVar[None] = None
     target: ClassVar[None] = None
@@ -192,7 +192,7 @@ class BrokerGroup(Message):
 
 
 class DescribedConsumerGroup(BrokerGroup):
-    """A consumer group."""
+    """A consumer group, as its coordinator describes it."""
 
     group_type = "consumer"
 
@@ -200,7 +200,7 @@ class DescribedConsumerGroup(BrokerGroup):
 
 
 class DescribedShareGroup(BrokerGroup):
-    """A share group."""
+    """A share group, as its coordinator describes it."""
 
     group_type = "share"
 

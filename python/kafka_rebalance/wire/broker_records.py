@@ -62,7 +62,7 @@ class ClassicMetadata(NamedTuple):
 
 
 class MemberValue(Frozen):
-    """A member's identity and subscription; `classic` is None in the consumer protocol."""
+    """A member's identity and subscription. `classic` is None in the consumer protocol."""
 
     instance_id: str | None
     rack_id: str | None
@@ -136,7 +136,7 @@ class ShareMemberValue(Frozen):
 
 
 class ShareCurrentValue(Frozen):
-    """A member's current assignment; `state` has the numbers of `CurrentValue`."""
+    """A member's current assignment. `state` is a number as in `CurrentValue`."""
 
     member_epoch: Int32
     previous_member_epoch: Int32
@@ -163,10 +163,10 @@ class ShareStateValue(Frozen):
 
 
 class StreamsEpochValue(Frozen):
-    """The epoch of a streams group; `assignment_configs` are the settings of its last epoch.
+    """The epoch of a streams group. `assignment_configs` are the settings of its last epoch.
 
-    `validated_topology_epoch` is -1 if no topology is valid. The description epochs are those of
-    the brokers' plug-in for topology descriptions.
+    `validated_topology_epoch` is -1 if no topology is valid. The description epochs belong to the
+    brokers' plug-in for topology descriptions.
     """
 
     epoch: Int32
@@ -180,7 +180,7 @@ class StreamsEpochValue(Frozen):
 
 
 class StreamsMemberValue(Frozen):
-    """A member of a streams group."""
+    """The identity, subscription and process of a streams group's member."""
 
     instance_id: str | None
     rack_id: str | None
@@ -194,7 +194,7 @@ class StreamsMemberValue(Frozen):
 
 
 class TaskIds(NamedTuple):
-    """Tasks of one subtopology; `epochs` holds the assignment epochs of active tasks."""
+    """Tasks of one subtopology. `epochs` holds the assignment epochs of active tasks."""
 
     subtopology_id: str
     partitions: tuple[Int32, ...]
@@ -230,7 +230,7 @@ class StreamsCurrentValue(Frozen):
 
 
 class RecordType(IntEnum):
-    """The types of records, with Kafka's names; `content` is the class of a type's values."""
+    """The types of records, with Kafka's names. `content` is the class of a type's values."""
 
     _value_: int
     content: type
@@ -272,7 +272,7 @@ class RecordType(IntEnum):
 
 
 class RecordKey(NamedTuple):
-    """A key; `name` is the member id or the pattern, None in a record of the group."""
+    """The key of a record. `name` is the member id or the pattern; None for a group's records."""
 
     type: RecordType
     group_id: str

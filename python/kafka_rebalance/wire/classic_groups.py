@@ -51,7 +51,7 @@ class JoinedMember(NamedTuple):
 
 
 class JoinGroupResponse(Response):
-    """Only the leader receives `members`; `skip_assignment` exists from version 9 on (KIP-814)."""
+    """The response to JoinGroup. Only the leader gets `members`; KIP-814: `skip_assignment`."""
 
     error_code: ErrorCode = ErrorCode.NONE
     generation_id: int = NO_GENERATION
@@ -145,7 +145,7 @@ class LeaveGroup(Request):
 
 
 class DeleteGroupsResponse(Response):
-    """`groups` has pairs (group id, error code), in the request's order."""
+    """The response to DeleteGroups: pairs (group id, error code), in the request's order."""
 
     groups: tuple[tuple[str, ErrorCode], ...] = ()
 
@@ -173,7 +173,7 @@ class DescribedMember(NamedTuple):
 
 
 class DescribedGroup(NamedTuple):
-    """A group in DescribeGroups; `state` is Dead if it is absent, None if the request failed."""
+    """A group in DescribeGroups. `state` is Dead if it is absent, None if the request failed."""
 
     group_id: str
     error_code: ErrorCode = ErrorCode.NONE
@@ -218,7 +218,7 @@ class ListGroupsResponse(Response):
 
 
 class ListGroups(Request):
-    """An administrator lists groups; `states` and `types` select some, in upper or lower case."""
+    """An administrator lists groups. `states` and `types` select some, in upper or lower case."""
 
     response = ListGroupsResponse
 

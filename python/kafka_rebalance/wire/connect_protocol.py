@@ -46,7 +46,7 @@ class ConnectAssignment(Message):
 
 
 class ConnectMetadata(Message):
-    """A worker's metadata; `assignment` is None in version 0, or if the worker has none."""
+    """The metadata that a worker joins with. `assignment` is None in version 0 or without one."""
 
     url: str
     config_offset: int

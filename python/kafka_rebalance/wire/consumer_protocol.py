@@ -70,7 +70,7 @@ def by_topic(partitions: Iterable[tuple[str, int]]) -> dict[str, list[int]]:
 
 
 class StickyUserData(Frozen):
-    """The partitions that a sticky member owned; `generation_id` is None in version 0."""
+    """The partitions that a sticky member owned. `generation_id` is None in version 0."""
 
     owned_partitions: tuple[TopicPartition, ...]
     generation_id: int | None

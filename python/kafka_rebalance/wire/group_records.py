@@ -36,7 +36,7 @@ _TOPIC_ID_TAG = 0
 
 
 class OffsetsRecord(NamedTuple):
-    """A record of `__consumer_offsets` as bytes; `value` is None for a tombstone."""
+    """A record of `__consumer_offsets` as bytes. `value` is None for a tombstone."""
 
     partition: int
     offset: int
@@ -69,7 +69,7 @@ class OtherKey(Frozen):
 
 
 class OffsetCommitValue(Frozen):
-    """A committed offset; `leader_epoch` exists in v3 and v4, `expire_timestamp_ms` in v1."""
+    """A committed offset. `leader_epoch` exists in v3 and v4, `expire_timestamp_ms` in v1."""
 
     offset: Int64
     leader_epoch: Annotated[Int32, Since(3, absent=-1)]
@@ -87,7 +87,7 @@ class OffsetCommitValue(Frozen):
 
 
 class MemberMetadata(Frozen):
-    """A member of a group; `rebalance_timeout_ms` is -1 in v0, which lacks the field."""
+    """A group's member in its record. `rebalance_timeout_ms` is -1 in v0, which lacks the field."""
 
     member_id: str
     group_instance_id: Annotated[str | None, Since(3, absent=None)]
@@ -101,7 +101,7 @@ class MemberMetadata(Frozen):
 
 
 class GroupMetadataValue(Frozen):
-    """A group; `current_state_timestamp_ms` is -1 before v2, or if it is unset."""
+    """The value of a group's record. `current_state_timestamp_ms` is -1 before v2, or if unset."""
 
     protocol_type: str
     generation_id: Annotated[Int32, Name("generation")]
@@ -151,7 +151,7 @@ def encode_value(value: Value) -> bytes:
 
 
 def tagged_topic_id(topic_id: Uuid | None) -> Tagged:
-    """Returns the tagged fields of a committed offset with this id."""
+    """Returns the tagged fields of a committed offset with this topic id."""
     return () if topic_id is None else ((_TOPIC_ID_TAG, struct.pack(">qq", *topic_id)),)
 
 

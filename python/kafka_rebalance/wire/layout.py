@@ -67,7 +67,7 @@ class Boxed(NamedTuple):
 
 
 class Name(NamedTuple):
-    """Marks a field whose name in errors is not that of its attribute."""
+    """Marks a field that errors call by another name than its attribute's."""
 
     name: str
 
@@ -124,7 +124,7 @@ class Layout(Generic[_T]):
         return value
 
     def written(self, value: _T, *before: bytes) -> bytes:
-        """Returns the bytes `before`, followed by those of the message."""
+        """Returns the bytes `before`, followed by the message's bytes."""
         parts = [*before]
         self.write_to(parts, value)
         return b"".join(parts)

@@ -54,7 +54,7 @@ class CommitRequest(Request):
 
 
 class OffsetCommit(CommitRequest):
-    """Commits offsets that are visible at once; `retention_ms` (v2 to v4) replaces the default."""
+    """Commits offsets that are visible at once. `retention_ms` (v2 to v4) replaces the default."""
 
     retention_ms: int | None = None
 

@@ -2,7 +2,7 @@
 """Makes a member from the subscription that it sent, as the leader's assignor reads it.
 
 Sticky reads owned partitions and generation only from the user data; cooperative-sticky reads the
-subscription's fields first. The `Member` has the partitions and generations that the assignor
+subscription's fields first. The `Member` holds the partitions and generations that the assignor
 needs; `assignors/classic/claims.py` then reads the claims from it.
 
 Source   ConsumerProtocol.deserializeSubscription; memberData of StickyAssignor and
@@ -23,7 +23,7 @@ from .consumer_protocol import (
 _NO_GENERATION = -1
 _STREAMS = "stream"
 _KAFKA_PYTHON_VERSION = 2
-"""How many bytes at the beginning of kafka-python's sticky user data are its version."""
+"""The number of bytes at the beginning of kafka-python's sticky user data that hold its version."""
 _OF_LIBRDKAFKA = ("range", "roundrobin", "cooperative-sticky")
 """The assignors of librdkafka; an application cannot add others."""
 
@@ -39,7 +39,8 @@ def sent_member(
 ) -> Member:
     """Returns the member as `assignor` reads it; as in Kafka, unreadable user data are ignored.
 
-    `assignor` is Kafka's, or kafka-python/sticky, which reads user data that Kafka's cannot read.
+    `assignor` is Kafka's, or kafka-python/sticky, which reads user data that Kafka's class cannot
+    read.
     """
     owned, in_user_data = subscription.owned_partitions, _NO_GENERATION
     user_data: UserData | None = None
@@ -82,9 +83,8 @@ def sent_member(
 def _no_topics(data: bytes, client_id: str | None) -> bool:
     """Returns whether sticky's user data list no topics; False if Kafka's class cannot read them.
 
-    Before the first assignment, the Python clients send 0 bytes (Java sends null). For 0 bytes, the
-    answer is that for the client's later data: Kafka's class can read aiokafka's, but not
-    kafka-python's.
+    Before the first assignment, the Python clients send 0 bytes (Java sends null). 0 bytes get the
+    answer for the client's later data: Kafka's class can read aiokafka's, but not kafka-python's.
     """
     if not data:
         return not (client_id or "").startswith("kafka-python")
@@ -94,11 +94,11 @@ def _no_topics(data: bytes, client_id: str | None) -> bool:
 def client_library(subscription: Subscription, assignor: str, client_id: str | None) -> str | None:
     """Returns the library whose assignor wrote the subscription.
 
-    The rules are those of the table in docs/plans.md, which `tools/sent_subscriptions.py` makes
-    from real clients. "java" also stands for this project's plug-ins, which send what Java sends.
-    "python" is kafka-python's or aiokafka's own assignor. Java before 2.4 sent the same bytes as
-    these two; only a default client id distinguishes them. Kafka Streams' assignor exists in Java
-    only. Under another custom assignor, user data do not show the library: None.
+    The rules are the table in docs/plans.md, which `tools/sent_subscriptions.py` makes from real
+    clients. "java" also stands for this project's plug-ins, which send Java's bytes. "python" is
+    kafka-python's or aiokafka's own assignor. Java before 2.4 sent the same bytes as these two;
+    only a default client id distinguishes them. Kafka Streams' assignor exists in Java only. Under
+    another custom assignor, user data do not show the library: None.
     """
     data = subscription.user_data
     if assignor == _STREAMS:
@@ -131,7 +131,7 @@ def leader_library(
     Java writes its newest version and no user data. kafka-python and aiokafka write version 0 or 1
     and empty user data (0 bytes). librdkafka writes version 0 and copies the user data that the
     member sent, which are also empty if the member uses librdkafka. To distinguish these cases,
-    `versions` has the members' subscription versions: the leader is one of the members, and the
+    `versions` holds the members' subscription versions: the leader is one of the members, and the
     Python libraries use version 0 or 1.
     """
     written = [one for one in given if one is not None]

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Defines the requests and responses of streams groups (KIP-1071), with Kafka's field names.
 
-A heartbeat that joins has the application's topology. The three lists of tasks are what the member
-has; all or none are sent. The other fields are those of `broker_groups.py`.
+A heartbeat that joins contains the application's topology. The three lists of tasks are the
+member's present tasks; all or none are sent. `broker_groups.py` explains the other fields.
 
 Source   the schemas of StreamsGroupHeartbeat and StreamsGroupDescribe of Kafka 4.4.0.
 """
@@ -21,7 +21,7 @@ from .messages import Request, Response, common_fields
 
 
 class KeyValue(NamedTuple):
-    """A setting or a tag."""
+    """A setting or a tag: its key and its value."""
 
     key: str
     value: str
@@ -64,7 +64,7 @@ class StreamsSubtopology(NamedTuple):
 
 
 class StreamsTopology(NamedTuple):
-    """A topology; `epoch` is the application's version of it."""
+    """The topology that a member sends. `epoch` is the application's version of it."""
 
     epoch: Int32 = 0
     subtopologies: tuple[StreamsSubtopology, ...] = ()
@@ -135,7 +135,7 @@ class DescribedTaskOffset(NamedTuple):
 
 
 class SentStreamsHeartbeat(Message):
-    """A heartbeat with all fields of the bytes; the coordinator needs only those of `heartbeat`."""
+    """A heartbeat with all fields of the bytes; the coordinator needs only some (`heartbeat`)."""
 
     group_id: str
     member_id: str
@@ -182,7 +182,7 @@ class TaskLists(NamedTuple):
 
 
 class DescribedStreamsMember(Message):
-    """A member of a streams group."""
+    """A member of a streams group, as its coordinator describes it."""
 
     member_id: str
     member_epoch: Int32
@@ -240,7 +240,7 @@ class DescribedSubtopology(Message):
 
 
 class DescribedTopology(Message):
-    """A topology; `subtopologies` is None until the broker has validated it."""
+    """The topology in a description. `subtopologies` is None until the broker has validated it."""
 
     epoch: Int32
     subtopologies: tuple[DescribedSubtopology, ...] | None

@@ -24,7 +24,8 @@ pub type Prefer = [Criterion; 3];
 pub const PREFER: Prefer = [Criterion::Rack, Criterion::Moves, Criterion::Topics];
 const WITH_BUDGET: Prefer = [Criterion::Moves, Criterion::Rack, Criterion::Topics];
 
-/// The criteria after the load, in order, and how many partitions may be taken from their owners.
+/// The criteria after the load, in order, and the number of partitions that may be taken from
+/// owners.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Objective {
     pub prefer: Prefer,
@@ -101,7 +102,7 @@ fn budget_of(text: &str) -> Option<Budget> {
 }
 
 impl Budget {
-    /// How many of the assigned partitions may be taken.
+    /// The number of assigned partitions that may be taken.
     fn most_taken(self, partitions: i64) -> i64 {
         match self.is_percent {
             true => self.number * partitions / 100,
@@ -119,7 +120,7 @@ pub fn assign(group: &GroupSpec, objective: Objective) -> Assignment {
     let cells = exact.then(|| Lots::of(group, &classes, true, true));
     let cells = cells.as_ref().unwrap_or(&coarse);
     let mut answer = vec![Vec::new(); group.members.len()];
-    // 1. Find the levels of the best balance.
+    // 1. Find the levels of the best balance: sets of members, and their loads.
     for level in targets(group, &classes, objective) {
         // 3. Deal the partitions of a level whose members do not differ.
         if let Some(hub) = alike(&classes, &coarse, &level) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Mirror of `assignors/balance/bound.py`: proves that no assignment has a lower greatest level.
+//! Mirror of `assignors/balance/bound.py`: proves lower bounds of the greatest level. A member's
+//! level is how full it is.
 
 use super::levels::cut;
 use super::weights::{Level, Loads, Part, Place};
@@ -46,7 +47,8 @@ fn least_level(loads: &Loads, weight: u128, members: &[u32], low: Level) -> Leve
     least(low, high, |level| room(loads, members, level) >= weight)
 }
 
-/// Returns the least number from `low` to `high` for which `fits` returns true; it must for `high`.
+/// Returns the least number from `low` to `high` for which `fits` returns true; for `high`, it must
+/// be true.
 fn least(mut low: Level, mut high: Level, fits: impl Fn(Level) -> bool) -> Level {
     while low < high {
         let middle = (low + high) / 2;

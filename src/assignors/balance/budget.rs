@@ -12,7 +12,7 @@ use crate::java::order::by_rank;
 const START: u32 = 0;
 const SINK: u32 = 1;
 const MOST_ARCS: i64 = 30_000_000;
-/// Marks the states of a search that no path has reached, and those in which a path begins.
+/// Marks the states of a search that no path has reached, and the states in which a path begins.
 const UNSEEN: u32 = u32::MAX;
 const FIRST: u32 = u32::MAX - 1;
 
@@ -24,8 +24,8 @@ pub struct CurvePoint {
     pub bound: i64,
 }
 
-/// Returns a point for each K (the most partitions that may be taken) up to `most`; above it, only
-/// the least K of each cap.
+/// Returns a point for each K (the number of partitions that may be taken) up to `most`; above it,
+/// only the least K of each cap.
 pub fn curve_points(classes: &Classes, most: i64) -> Vec<CurvePoint> {
     let mut found = Vec::new();
     let mut at = Loads::of(classes);
@@ -366,7 +366,8 @@ impl Loads {
         self.flow.cost[arc as usize].signum()
     }
 
-    /// Returns the most partitions that a path can return to their owners (Bellman, Ford).
+    /// Returns the largest number of partitions that a path can return to their owners (Bellman,
+    /// Ford).
     fn most_home(&self) -> i64 {
         let mut least = vec![0; self.flow.potential.len()];
         let mut changed = true;

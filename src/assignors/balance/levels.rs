@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Mirror of `assignors/balance/levels.py`: finds the levels of the best balance, in the steps that
-//! the Python module explains.
+//! Mirror of `assignors/balance/levels.py`: finds the levels (sets of members and topics) of the
+//! best balance, in the steps that the Python module explains.
 
 use super::classes::Classes;
 use super::flow::{Flow, UNLIMITED};

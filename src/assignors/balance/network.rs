@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Mirror of `assignors/balance/network.py`: the best way to a level's loads, as a cheapest flow.
+//! Mirror of `assignors/balance/network.py`: the best way to a level's loads, as a cheapest flow. A
+//! level is a set of members and topics (`levels.rs`).
 
 use rustc_hash::FxHashMap;
 
@@ -332,7 +333,7 @@ fn handed(flow: &Flow, hub: &HubMembers, into: &[(u32, usize)], out: &[usize]) -
     HandedOut { wanted, lots }
 }
 
-/// The least number of partitions that their owners lose if all levels are reached.
+/// The smallest number of partitions that their owners lose if all levels are reached.
 pub fn fewest_taken(group: &GroupSpec, classes: &Classes, best: &[ClassLevel]) -> i64 {
     let lots = Lots::of(group, classes, false, false);
     let moves = best

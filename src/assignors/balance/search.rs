@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Mirror of `assignors/balance/search.py`: hands out partitions, and lowers the greatest level in
-//! single steps. An assignment is an array: the place of each partition's reader.
+//! Mirror of `assignors/balance/search.py`: hands out partitions, and lowers the greatest level (of
+//! the fullest member) in single steps. An assignment is an array: the place of each partition's
+//! reader.
 
 use std::cell::Cell;
 use std::cmp::Reverse;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Mirror of `assignors/balance/small.py`: branch and bound over groups of few partitions.
+//! Mirror of `assignors/balance/small.py`: branch and bound over groups of few partitions. A
+//! member's level is how full it is (`weights.rs`).
 
 use std::cmp::Reverse;
 

@@ -95,7 +95,8 @@ fn number(text: &str) -> Option<u64> {
     is_number.then(|| text.parse().ok()).flatten()
 }
 
-/// An assignment, the greatest level that it reached, and why no more partitions were taken.
+/// An assignment, its greatest level (of the fullest member), and why no more partitions were
+/// taken.
 #[derive(Default)]
 struct Found {
     places: Vec<Place>,
@@ -213,8 +214,8 @@ struct Stage<'s> {
     target: Level,
 }
 
-/// A result's rank, lowest first: its greatest level (the target, if lower), the taken partitions,
-/// and the sums of squares of loads and of counts.
+/// A result's rank, lowest first: its greatest level (the target, if the level is lower), the taken
+/// partitions, and the sums of squares of loads and of counts.
 type Key = (Level, i64, u128, u128);
 type Even<'e> = Option<&'e dyn Fn() -> Vec<Place>>;
 

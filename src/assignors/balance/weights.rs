@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Mirror of `assignors/balance/weights.py`: a group's weights and capacities as integers.
+//! Mirror of `assignors/balance/weights.py`: a group's weights and capacities as integers. A
+//! member's level, how full it is, is the sum of its weights times its factor.
 
 use std::cmp::Reverse;
 use std::ops::Deref;
@@ -21,7 +22,7 @@ const MILLION: u128 = 1_000_000;
 const MOST_BITS: u32 = 56;
 const FACTOR_BITS: u32 = 10;
 
-/// The data that stays when some members and partitions are decided; the Python class explains the
+/// The data that stay when some members and partitions are decided; the Python class explains the
 /// fields.
 pub struct Base {
     pub classes: Classes,
@@ -139,7 +140,7 @@ impl Loads {
         self.parts.iter().filter(taken).count()
     }
 
-    /// The loads that remain if the members `gone` keep exactly their partitions in `places`.
+    /// The loads that remain if the members in `gone` keep exactly their partitions in `places`.
     pub fn without(&self, gone: &[bool], places: &[Place]) -> Self {
         let is_gone = |m: Place| m != NOBODY && gone[m as usize];
         let parts = self.parts.iter().copied();

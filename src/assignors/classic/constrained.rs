@@ -11,8 +11,8 @@ use crate::error::GroupError;
 use crate::group::lists::Lists;
 use crate::group::model::{MemberId, NOBODY, PartitionId, TopicId};
 
-/// The answer. `transferring` lists, each with its new owner, the partitions that another member
-/// has to revoke first, and those that two members claim in one generation.
+/// The answer. `transferring` lists partitions with their new owners: those that another member has
+/// to revoke first, and those that two members claim in one generation.
 pub struct Constrained {
     pub assignment: Lists,
     pub transferring: Vec<(PartitionId, MemberId)>,

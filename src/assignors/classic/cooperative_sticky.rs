@@ -60,7 +60,7 @@ fn take_out(claims: &Claims, lists: &mut Lists, transferring: &[(PartitionId, Me
 
 /// Finds the partitions that one member claims but does not get, and that another member gains.
 /// Returns each of them with the member that gains it; with several entries, if several members do.
-/// The entries are in the given `order` of members, that of the answer's map.
+/// The entries have the `order` of the members in the answer's map.
 fn transferring(
     claims: &Claims,
     assignment: &Lists,

@@ -13,7 +13,7 @@ use crate::java::slots::slot_of;
 
 type Pair = (TopicId, MemberId, MemberId);
 
-/// The part of the record of moves that decides later moves.
+/// The part of the record of moves that can affect later moves.
 #[derive(PartialEq)]
 pub struct State {
     moved: FxHashMap<TopicPartition, (MemberId, MemberId)>,

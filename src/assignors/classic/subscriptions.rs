@@ -70,7 +70,7 @@ impl Runs {
 }
 
 /// The subscribers of each topic: `members[of_topic[t].0..of_topic[t].1]`. If only one run lists a
-/// topic, and lists it once, the topic's range in `members` is that of the run.
+/// topic, and lists it once, the topic's range in `members` is the run's range.
 pub struct Subscribers {
     of_topic: Vec<(u32, u32)>,
     members: Vec<MemberId>,
@@ -160,7 +160,7 @@ fn members_of_runs(runs: &Runs, order: &[MemberId]) -> (Vec<(u32, u32)>, Vec<Mem
     (spans, members)
 }
 
-/// Tells whether a member subscribes to a topic, from a table of bits. If the table would be too
+/// Reports whether a member subscribes to a topic, from a table of bits. If the table would be too
 /// large (many members with unequal lists of many topics), a binary search replaces it.
 pub struct Subscriptions {
     runs: Runs,

@@ -60,7 +60,7 @@ struct Leader<'a> {
     /// All workers, in the order of a HashMap of their ids.
     workers: Vec<Worker>,
     names: &'a Names<'a>,
-    /// The leader's memory: first that of the last round; after `remember`, that of this round.
+    /// The leader's memory: at first after the last round; from `remember` on, after this round.
     memory: Memory,
 }
 
@@ -332,7 +332,7 @@ impl Leader<'_> {
     }
 }
 
-/// How many connectors (or tasks) each worker has to stop; `held` is how many each one runs.
+/// By worker: how many connectors (or tasks) it has to stop; `held` is how many each worker runs.
 fn above_share(held: &[usize], total: usize) -> Vec<usize> {
     let share = total / held.len();
     let mut extras = total % held.len();
@@ -356,8 +356,8 @@ fn above_share(held: &[usize], total: usize) -> Vec<usize> {
     surplus
 }
 
-/// Assigns `new` work to the workers, sorted by how many entries they hold, then by id. Those that
-/// hold the fewest get one entry each, in this order, until no work is left.
+/// Assigns `new` work to the workers, sorted by how many entries they hold, then by id. The workers
+/// that hold the fewest get one entry each, in this order, until no work is left.
 fn deal<T: Copy>(workers: &mut [Worker], new: &[T], held: impl Fn(&mut Worker) -> &mut Vec<T>) {
     let mut order: Vec<(usize, WorkerId, usize)> = workers
         .iter_mut()

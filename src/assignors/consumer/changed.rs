@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Builds the targets that `homogeneous.rs` changes. The order of Java's tables usually follows
-//! from a sort of the partitions by slot, which is much faster than to build the tables. They are
+//! Builds the targets that `homogeneous.rs` changes. The order of Java's hash maps usually follows
+//! from a sort of the partitions by slot, which is much faster than to build the maps. They are
 //! built only where the two orders could differ.
 
 use super::targets::{Target, View, append_target, by_topic};
@@ -63,7 +63,7 @@ impl<'v, 'g, 'a> Changed<'v, 'g, 'a> {
         append_target(&self.target(m, change), list);
     }
 
-    /// Mirror of `_changed` in `homogeneous.py`: computes the new target in Java's tables.
+    /// Mirror of `_changed` in `homogeneous.py`: computes the new target in Java's hash maps.
     pub fn target(&self, m: usize, change: &Change) -> Target {
         let mut target = self.view.copied(m);
         for run in self.runs(m, change.keeps) {
@@ -86,12 +86,12 @@ impl<'v, 'g, 'a> Changed<'v, 'g, 'a> {
         target
     }
 
-    /// Computes the list of `target` by sorting. Returns None if a slot of a table may have so many
-    /// keys that Java makes it a tree, or doubles the table early.
+    /// Computes the list of `target` by sorting. Returns None if a slot of a map may have so many
+    /// keys that Java makes it a tree, or doubles the map early.
     ///
     /// While no slot is a tree, its keys keep their order when other keys are removed or when the
-    /// table doubles. So the keys in the order in which they were put and computed, without the
-    /// removed ones, stably sorted by their final slot, have the order of the table.
+    /// map doubles. So the keys in the order in which they were put and computed, without the
+    /// removed ones, stably sorted by their final slot, have the order of the map.
     fn append_sorted(
         &mut self,
         m: usize,

@@ -90,7 +90,7 @@ impl<'v, 'g, 'a> Builder<'v, 'g, 'a> {
     }
 
     fn keep(&mut self) -> Result<(), GroupError> {
-        // 1. Each member keeps what it owns of topics to which it still subscribes.
+        // 1. Each member keeps its owned partitions of topics to which it still subscribes.
         let mut subscriber = vec![u32::MAX; self.subscribers.len()];
         for m in 0..self.view.members.len() {
             for &topic in &self.view.subscription(m).topics {

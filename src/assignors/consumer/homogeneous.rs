@@ -25,7 +25,7 @@ pub fn assign(view: &View, assignor: &str) -> Result<Assignment, GroupError> {
     for &topic in &first.topics {
         subscribed[topic as usize] = true;
     }
-    // 2. Each member in turn keeps what it owns, up to its quota.
+    // 2. Each member in turn keeps its owned partitions, up to its quota.
     let mut kept = Vec::with_capacity(view.members.len());
     let mut rooms = Vec::with_capacity(view.members.len());
     let (least, mut extras) = (every / view.members.len(), every % view.members.len());
@@ -69,14 +69,15 @@ pub fn assign(view: &View, assignor: &str) -> Result<Assignment, GroupError> {
             None => view.append_present(i, list),
         })
     } else {
-        // Slow path: `answer_of` loses owned topics without partitions; the targets' tables keep
+        // Slow path: `answer_of` loses owned topics without partitions; the targets' hash maps keep
         // them.
         let members = 0..view.members.len();
         let targets = members.map(|i| Some(changed.target(i, &change(i)?)));
         view.answer(&targets.collect::<Vec<_>>())
     };
-    // If they are sound, each member keeps existing partitions that nobody else has, of topics to
-    // which all subscribe, and each other partition was given once: there are no anomalies.
+    // If the targets are sound, each member keeps existing partitions that nobody else has, of
+    // topics to which all subscribe, and each other partition was given once: there are no
+    // anomalies.
     if !are_sound {
         answer.find_anomalies(view.group, false);
     }
@@ -122,7 +123,7 @@ fn topics_of(view: &View) -> Vec<TopicId> {
     topics
 }
 
-/// Which part of its present target a member keeps.
+/// The part of its present target that a member keeps.
 struct Keeps {
     /// The number of partitions that the member keeps: the first ones of subscribed topics.
     count: usize,

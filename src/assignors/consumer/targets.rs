@@ -16,7 +16,7 @@ use crate::java::hash_map::{HashMap, Integers, slots_for, uuid_hash};
 use crate::java::order::{compare_names, extend_by_set, sort_as_put};
 use crate::java::slots::copied_slots;
 
-/// The partitions of one member, by topic, in tables that an assignor may change.
+/// The partitions of one member, by topic, in hash maps that an assignor may change.
 pub type Target = HashMap<Integers>;
 
 /// A member with its subscription and its present target.
@@ -28,8 +28,8 @@ pub struct MemberView {
     runs: Range<usize>,
 }
 
-/// The present targets of the members, as lists in the order of the assignor's tables: no assignor
-/// changes a present target.
+/// The present targets of the members, as lists in the order of the assignor's hash maps: no
+/// assignor changes a present target.
 struct Present {
     /// The runs of a member are neighbours, in the order of its map.
     runs: Vec<Run>,
@@ -193,7 +193,7 @@ impl<'g, 'a> View<'g, 'a> {
         self.group.topics[topic as usize].partitions
     }
 
-    /// The present target of the m-th member, in the order of its tables.
+    /// The present target of the m-th member, in the order of its hash map.
     pub fn present(&self, m: usize) -> impl Iterator<Item = (TopicId, &[u32])> {
         let runs = &self.present.runs[self.members[m].runs.clone()];
         let partitions = &self.present.partitions;
@@ -202,7 +202,7 @@ impl<'g, 'a> View<'g, 'a> {
     }
 
     /// A copy of the m-th member's present target, which an assignor may change. Its map and its
-    /// sets may have other orders than those of the original.
+    /// sets may have other orders than in the original.
     pub fn copied(&self, m: usize) -> Target {
         let mut new = Target::with_slots(slots_for(self.members[m].runs.len()));
         for (topic, partitions) in self.present(m) {
@@ -234,7 +234,7 @@ impl<'g, 'a> View<'g, 'a> {
         answer
     }
 
-    /// Appends the present target of the m-th member to `list`, in the order of its tables.
+    /// Appends the present target of the m-th member to `list`, in the order of its hash map.
     pub fn append_present(&self, m: usize, list: &mut Vec<TopicPartition>) {
         for (topic, partitions) in self.present(m) {
             let partition_of = |&partition| TopicPartition { topic, partition };

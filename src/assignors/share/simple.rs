@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Mirror of `simple.py`: assigns each partition to so many members that every member gets one. A
 //! member is a number: its index in `View::members`. A pool is a set of partitions that some
-//! members share: those of one topic, or of all topics. A partition has a number within its pool.
+//! members share: the partitions of one topic, or of all topics. A partition has a number within
+//! its pool.
 
 use std::cmp::Ordering;
 use std::vec::IntoIter;

@@ -207,7 +207,7 @@ pub fn balance(
         moved = false;
         for source in 0..processes.len() {
             for target in 0..processes.len() {
-                // The reference does not have the first test; it saves lists of tasks.
+                // The reference does not have the first test, which saves lists of tasks.
                 if source == target
                     || !should_move(&processes[source], &processes[target])
                     || !allowed(&processes[source], &processes[target])

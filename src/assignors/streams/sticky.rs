@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Mirror of `sticky.py`: lets members keep the tasks that they have, up to a quota. A member is
-//! its index in the order of Java's map. Tasks are numbers, by subtopology and partition.
+//! Mirror of `sticky.py`: lets members keep their tasks, up to a quota. A member is its index in
+//! the order of Java's map. Tasks are numbers, by subtopology and partition.
 
 use std::cmp::Reverse;
 use std::ops::Range;

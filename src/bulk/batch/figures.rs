@@ -15,7 +15,8 @@ use crate::switching::comparison::Comparison;
 /// One row: the group's id (None if missing or unreadable), and the group's answer.
 pub type Row<'a, T> = (Option<&'a str>, Result<T, GroupError>);
 
-/// Assignor, figures (None if no change affects the group), and the changes that do not affect it.
+/// Assignor, figures (None if no change affects the group), and the changes that do not affect the
+/// group.
 pub type Planned = (Assignor, Option<Figures>, Option<String>);
 
 /// The comparison of a group (None if no change affects it), and the changes that do not affect it.

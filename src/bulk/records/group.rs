@@ -70,11 +70,11 @@ pub struct Member<'a> {
     pub held: ReadAssignment<'a>,
     /// Names of held topics that were not UTF-8, repaired as Java does.
     pub repaired: Vec<String>,
-    /// Subscription version and user data; None if they are those of the newest Java client.
+    /// Subscription version and user data; None if they are as the newest Java client's.
     pub sent: Option<(i16, Option<&'static str>)>,
 }
 
-/// A row: the group's id (None if the key is not that of a classic group), and its group or error.
+/// A row: the group's id (None if the key is not a classic group's), and its group or error.
 pub type Row<'a> = (Option<&'a str>, Result<Group<'a>, String>);
 
 /// Partition counts and replica racks of a cluster's topics.

@@ -2,7 +2,7 @@
 //! Mirror of `plans/changes/assignor.py`: the members restart one after another with another list
 //! of assignors. No votes are counted here. In a plan, a member lists `old` before its restart, and
 //! `new` before `old` after it. The new assignor is selected once no member is left that lists only
-//! the old one.
+//! `old`.
 
 use rustc_hash::FxHashSet;
 

@@ -121,7 +121,7 @@ impl<'a> Draft<'a> {
     }
 
     /// Mirror of `plans/changes/other_assignor.py`: sets the assignor. If the members sent their
-    /// subscriptions for another one (`before`), sets what they send from now on.
+    /// subscriptions for another one (`before`), sets their data for the new one.
     pub fn run_by(&mut self, assignor: Assignor, before: Option<&str>) {
         self.assignor = assignor;
         // 1.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Mirror of `plans/changes/made_up.py`: makes up names and ids of members that do not exist yet.
+//! Mirror of `plans/changes/made_up.py`: makes up names and ids of members that do not exist yet. A
+//! draw is a run of the plan with other made-up ids.
 
 use std::borrow::Cow;
 

@@ -1,19 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
 """balanced: the most even load; then racks, moves and the spread of each topic, in a chosen order.
 
-1. Find the levels of the best balance (`levels.py`): they fix how many partitions members have.
+1. Find the best balance (`levels.py`) as levels: sets of members, and their loads.
 2. For each level, find the cheapest flow (`network.py`). Its criteria, by default in this order:
-   rack    most partitions whose reader's rack is that of a replica; empty if no member has a rack
+   rack    most partitions with a replica in their reader's rack; skipped if no member has a rack
    moves   fewest partitions whose reader is not their present owner
    topics  fewest pairs of partitions of one topic at one member
 3. A level without owners whose members do not differ needs no flow: deal its partitions to the
-   members, by topic and number, round and round.
-4. Turn numbers into partitions: of a lot's partitions that it owns, a member keeps the first one of
-   each topic, then the second ones; a hub deals the others to its members.
+   members in turn, by topic and number.
+4. Turn numbers into partitions: a member keeps some of its own in each lot (`network.py`), first
+   one of each topic, then a second one of each; a hub deals the others to its members.
 
-With a budget, step 1 finds the best loads with at most so many partitions taken from their owners
-(`budget.py`), and one flow for the whole group takes the place of the levels' flows. Moves then are
-the first criterion. With a budget that suffices for the best loads, only this order differs.
+A budget limits how many partitions are taken from their owners. With one, step 1 finds the best
+loads within it (`budget.py`), and one flow for the whole group takes the place of the levels'
+flows. Moves are then the first criterion. If the budget suffices for the best loads, only this
+order differs.
 
 Groups beyond `MOST_CELLS` have one lot for each topic class, so that topics do not count in the
 flow; the deal of step 4 spreads them, and the answer is not exact in this criterion.

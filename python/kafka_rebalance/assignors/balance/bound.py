@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Proves that no assignment has a lower greatest level, for `weighted`.
+"""Proves lower bounds of the greatest level, for `weighted`.
+
+A member's level is how full it is (`weights.py`); the greatest is the level of the fullest member.
 
     area        topics that only a set of members reads weigh more than these members have room for
     partition   a topic's heaviest partition alone, at the subscriber with the largest capacity
     pigeonhole  m equal members read all topics: of the m·k + 1 heaviest partitions, one member has
                 k + 1, which weigh at least as much as the k + 1 lightest of them
-    budget      members above a level must give up at least this many partitions (the heaviest
-                ones), and more than the budget allows
+    budget      below this level, owners must give up more partitions (their heaviest ones) than the
+                budget allows
 
 Each bound has its witness: the set, the partition, the partitions, or the members.
 Source   budget: Aggarwal, Motwani, Zhu: The load rebalancing problem, J. Algorithms 2006.
@@ -21,7 +23,7 @@ from .weights import NOBODY, Loads
 
 
 def area(loads: Loads) -> int:
-    """Returns the lowest greatest level that would be possible if partitions could be divided."""
+    """Returns the greatest level of the best assignment, if partitions could be divided."""
     classes = loads.classes
     supply = [0] * len(classes.topics)
     for i in loads.parts:
@@ -89,7 +91,7 @@ def shed(loads: Loads, owned: list[list[int]], level: int, most: int) -> list[in
     """Returns the fewest partitions that owners must give up so that no owner exceeds the level;
     None if these are more than `most`.
 
-    Each owner gives up its heaviest ones, but as the last one the lightest that suffices.
+    Each owner gives up its heaviest ones; as the last one, the lightest that suffices.
     """
     gone: list[int] = []
     for parts in owned:

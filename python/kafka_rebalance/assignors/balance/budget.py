@@ -38,8 +38,8 @@ from .flow import UNLIMITED, Flow
 
 _START, _SINK = 0, 1
 MOST_ARCS = 30_000_000
-"""The search for a budget's answer stops after so many arcs. In groups of more than 10,000 arcs,
-the squares may then be above the least; the largest load is exact."""
+"""With a budget, the search stops after this many arcs. In groups of more than 10,000 arcs, the
+squares may then be above the least; the largest load is exact."""
 
 
 class CurvePoint(Frozen):
@@ -93,7 +93,7 @@ def best_within(classes: Classes, taken_at_most: int) -> list[int]:
 
 @dataclass(slots=True)
 class _Step:
-    """A path through the network: `taken` partitions are taken; the squares fall by 2 * `gain`."""
+    """A path through the network; it takes `taken` partitions and lowers the squares by 2 gain."""
 
     gain: int
     taken: int
@@ -164,7 +164,7 @@ class _Loads:
         return sum(x * x for x in self.loads)
 
     def lower(self) -> bool:
-        """Lowers the cap by 1; returns False if not all partitions fit, and is useless then."""
+        """Lowers the cap by 1. After False (not all partitions fit), this object is of no use."""
         # 2.
         if self.cap == 0:
             return False
@@ -282,7 +282,7 @@ class _Loads:
         return (cost > 0) - (cost < 0)
 
     def _most_home(self) -> int:
-        """Returns the most partitions that one path can return to their owners (Bellman-Ford)."""
+        """Returns the largest number of partitions that a path can return (Bellman-Ford)."""
         least = [0] * self.nodes.stop
         changed = True
         while changed:

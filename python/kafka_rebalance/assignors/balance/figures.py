@@ -25,12 +25,12 @@ def balance_figures(
 ) -> dict[str, Any]:
     """Returns the figures of an answer that `balanced` computed with this objective.
 
-    greatest     the most partitions of one member; `bound` is the least possible (with a budget,
-                 within it), `gap` the ratio; for `weighted`, the largest sum of weights / capacity,
-                 in whole thousandths
+    greatest     the largest number of partitions of a member (for `weighted`, its largest sum of
+                 weights / capacity, in thousandths); `bound` is the least possible value, within
+                 the budget if there is one, and `gap` is greatest / bound
     taken        partitions with a present owner that go to another member
     moves        `taken` and the partitions without a present owner
-    in_rack      partitions whose reader's rack is that of a replica
+    in_rack      partitions with a replica in their reader's rack
     topic_pairs  pairs of partitions of one topic at one member
     exact        whether each criterion is proven to be best, given those before it
     kept_because "budget" if a larger budget allows a more even load
@@ -56,7 +56,7 @@ def balance_figures(
 def weighted_answer(
     group: GroupSpec, options: Options
 ) -> tuple[dict[str, list[TopicPartition]], dict[str, Any]]:
-    """Returns the answer of `weighted` with these options, and its figures: those of
+    """Returns the answer of `weighted` with these options, and its figures: the fields of
     `balance_figures`. `exact` means that `greatest` is the least within the budget.
 
     exhausted     whether the search ended at its limit of work
@@ -117,7 +117,7 @@ def _pairs(count: int) -> int:
 
 
 def _least_pairs(group: GroupSpec, classes: Classes) -> int:
-    """Returns the fewest `topic_pairs`: those if each topic were spread evenly by itself."""
+    """Returns the fewest possible `topic_pairs`: as if each topic were spread evenly by itself."""
     least = 0
     for topic, count in group.partition_counts().items():
         if topic in classes.class_of_topic:

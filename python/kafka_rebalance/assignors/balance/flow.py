@@ -2,7 +2,7 @@
 """Finds flows in small integer networks: a largest flow, and the cheapest of the largest flows.
 
 Largest: Dinic's algorithm (shortest augmenting paths in phases). Cheapest: the primal-dual method.
-The reduced cost of an arc is its cost plus the potential of its tail minus that of its head. Each
+The reduced cost of an arc is its cost, plus its tail's potential, minus its head's potential. Each
 phase finds distances from the source by Dijkstra on reduced costs, and sends flow only along tight
 arcs, whose reduced cost is 0. No arc with room ever has a negative reduced cost, which proves the
 result. Mirror: `src/assignors/balance/flow.rs`.

@@ -88,7 +88,7 @@ def cut(
 ) -> tuple[int, list[int], list[int]]:
     """Returns how much of `supply` does not fit; topic and subscription classes of the min. cut.
 
-    `room` holds for each subscription class what all its members together can take.
+    `room`: how many partitions all members of each subscription class together can take.
     """
     source, sink = 0, 1
     topic_node = {c: 2 + i for i, c in enumerate(topics)}

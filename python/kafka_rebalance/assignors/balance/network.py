@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Finds the best way to a level's balance as a cheapest flow: racks, moves, spread topics.
 
-Levels are independent: members of higher levels have no room, so the topics of a level go only to
+A level is a set of members, their topics and their loads (`levels.py`). Levels are independent:
+members of higher levels have no room, so the topics of a level go only to
 the members of this level. A *lot* is a set of partitions that differ in nothing that counts: those
 of a topic class with equal racks. A *hub* stands for members of equal subscriptions and racks; it
 replaces arcs from every lot to every member. One flow for each level:
@@ -14,13 +15,13 @@ their own. Its arcs to the member carry one partition each, and cost 0, 1, 2, â€
 number of pairs of the topic's partitions at this member. The costs of the criteria are one number:
 a criterion costs more than all later ones together can cost.
 
-The prices of the flow prove the result (linear duality). If only moves count, no assignment of the
-level's partitions moves fewer than
+The prices of the flow prove the result (linear duality). If moves are the only criterion, this
+number is a lower bound of the moves (T: each topic of the level, M: each of its members):
 
     sum(partitions of T * price of T) - sum(held by M of T * max(0, price of T - price of M))
     - (load - 1) * sum(price of M) - (the `extra` largest prices of M)
 
-if no price of a topic is more than 1 above the price of any of its subscribers in the level.
+It holds if no topic's price is more than 1 above the price of any of its subscribers in the level.
 
 Cost     for each level, a flow over lots x hubs + members + holdings.
 Source   linear programming duality; convex flows as in `levels.py`.
@@ -58,9 +59,9 @@ class Lot:
 
 @dataclass(slots=True)
 class Lots:
-    """The lots: one for each topic class, each topic if `by_topic`, and each set of racks.
+    """The lots: one for each topic class (with `by_topic`: each topic) and set of racks.
 
-    Racks are numbers. `rack[m]` is that of member m; -1 if it has none or racks do not count.
+    Racks are numbers; `rack[m]` is member m's: -1 if it has none, or if racks do not count.
     """
 
     lots: list[Lot]
@@ -71,7 +72,10 @@ class Lots:
 
 @dataclass(slots=True)
 class HandedOut:
-    """`wanted`: pairs (member, number that it gets); `lots`: pairs (lot, number taken from it)."""
+    """The partitions that one hub deals out, and to whom.
+
+    `wanted`: pairs (member, number that it gets); `lots`: pairs (lot, number taken from it).
+    """
 
     wanted: list[tuple[int, int]]
     lots: list[tuple[int, int]]
@@ -80,8 +84,8 @@ class HandedOut:
 class LevelFlow(Frozen):
     """A level's flow: `keep[lot, m]` partitions stay with member m, hubs assign the others.
 
-    `moves` counts the partitions that pass hubs. The prices are those of the module's docstring;
-    they are of use only if moves are the only criterion.
+    `moves` counts the partitions that flow through a hub. The prices are explained in the module's
+    docstring; they are of use only if moves are the only criterion.
     """
 
     moves: int
@@ -186,7 +190,7 @@ def _out_of(
 ) -> list[int]:
     """Adds the arcs from a hub to its members; returns one for each, or [] for a topic's hub.
 
-    `to` has the members' nodes, the level's load, and the cost of a pair of partitions of a topic.
+    `to`: the members' nodes, the level's load, and the cost of a pair of partitions of a topic.
     """
     member_node, load, pair = to
     if not lots.by_topic:

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Searches for an assignment with a low greatest level and few taken partitions, for `weighted`.
 
+A member's level is how full it is (`weights.py`); the greatest is the level of the fullest member.
 An assignment is a list `where`: partition -> member, or NOBODY while it is unassigned. `Effort`
 counts the work of a whole search, so that no answer depends on the time that it took.
 Mirror   `src/assignors/balance/search.rs`.
@@ -80,7 +81,7 @@ class State:
         effort.spend(len(loads.parts))
 
     def fullest(self) -> tuple[int, int]:
-        """Returns the greatest level, and the number of its member, negated."""
+        """Returns the greatest level, and the negated number of the member that has it."""
         tops = [of[-1] for of in self.order if of]
         return max((self.loads.level(m, load), -m) for load, m in tops) if tops else (0, 0)
 

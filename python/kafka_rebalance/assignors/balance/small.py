@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Searches all assignments of a group of few partitions, for `weighted`: branch and bound.
 
-It asks again and again for an assignment that is better than the last one found: first with a lower
-greatest level, and from the target on with fewer taken partitions. If there is none, this proves
-the last one best.
+Each search is for an assignment better than the last one found: first for a lower greatest level
+(of the fullest member, `weights.py`); once that is at the target, for fewer taken partitions. If
+there is none, the last one found is proven to be the best.
 Mirror   `src/assignors/balance/small.rs`.
 """
 

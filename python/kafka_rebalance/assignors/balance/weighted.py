@@ -4,11 +4,12 @@
 The best result is NP-hard to find: with two members, it is the partition problem. So the order of
 preference is exact, the answer comes with a bound, and a target says when to stop.
 
-1. The bound is the level below which, as `bound.py` proves, there is no answer. The target is
-   `tolerance` above the bound, or above the best level found if that is higher, or if there is no
-   budget and the group is small.
+1. A member's *level* is how full it is (`weights.py`). The bound is a proven minimum (`bound.py`):
+   in every assignment, the fullest member is at this level or above. The target is `tolerance`
+   above the bound. If no result reaches it, or the group is small and has no budget, the target is
+   `tolerance` above the best level found.
 2. Hand out the partitions without an owner. If no member is above the target, this is the answer.
-3. Else take as few partitions from their owners as bring all members to the target, at most
+3. Else take as few partitions from their owners as will bring all members to the target, at most
    `budget`; or, if the target is not reached, come closest to it. All results up to the target are
    equally good. The starts are the answer of 2, assignments for which owners above a level gave up
    their heaviest partitions, `balanced`, and all partitions handed out from scratch. Each is
@@ -16,7 +17,8 @@ preference is exact, the answer comes with a bound, and a target says when to st
    (`small.py`).
 4. If this lowers the greatest level by less than `min_gain`, the answer of 2 stands.
 5. A partition that alone is above the bound of divisible weights is a giant. The members that have
-   giants keep their partitions as found, and 1 to 4 run for the others, with a bound of their own.
+   giants keep their partitions as found, and steps 1 to 4 run for the others, with a bound of their
+   own.
 
 Order    members by instance id or member id, topics by name: the order of lists changes nothing.
 Cost     at most `MOST_WORK` comparisons, which are counted, then `exhausted` is true.
@@ -110,7 +112,7 @@ def _is_number(text: str) -> bool:
 @dataclass(slots=True)
 class Found:
     """An answer: partition -> member (`where`), and its `greatest` level, in the units of `Loads`.
-    No answer within the budget is below `bound`; `exact`: none is below `greatest`.
+    No answer within the budget is below `bound`; with `exact`, none is below `greatest`.
     """
 
     where: list[int]

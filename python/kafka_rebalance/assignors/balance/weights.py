@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The weights of a group in whole numbers, for `weighted`.
 
-A member's *level* is the sum of the weights of its partitions, times the member's factor. Factors
-are in inverse proportion to the capacities, so members with equal levels are equally full. Levels
-are compared in place of fractions, and no answer depends on the rounding of a machine.
+A member's *level*, how full it is, is the sum of the weights of its partitions, times its factor.
+Factors are in inverse proportion to the capacities: members with equal levels are equally full.
+Levels are compared in place of fractions, and no answer depends on the rounding of a machine.
 
 Numbers  weights count in millionths. An unknown weight is the lower median of the known weights of
          its topic, else of all topics, else 1. If the sum of all weights has more than 56 bits,
@@ -81,7 +81,7 @@ class Loads:
         return ids[-m], most / mean if mean else 1.0
 
     def without(self, gone: set[int], where: list[int]) -> "Loads":
-        """Returns what is left to decide when the members in `gone` keep their partitions."""
+        """Returns the loads still to decide if the members in `gone` keep their partitions."""
         owner = [NOBODY if m in gone else m for m in self.owner]
         pools = [[m for m in pool if m not in gone] for pool in self.pools]
         left = [i for i in self.parts if where[i] not in gone]

@@ -9,8 +9,8 @@ A member sends claims in up to two places. The assignor decides which place it r
 
 The subscription has a field for partitions from version 1 on, for the generation from version 2 on.
 
-`settle` visits the members in hash order (that of the leader's `HashMap`), and the claims of each
-member in the order sent. It also tests whether all subscriptions are equal: if they are, the
+`settle` visits the members in hash order (the order of the leader's `HashMap`), and each member's
+claims in the order sent. It also tests whether all subscriptions are equal: if they are, the
 constrained algorithm assigns next, else the general one.
 
 1. A claim counts if its topic exists and some member subscribes to the topic. The claiming member
@@ -57,7 +57,7 @@ class Sent(NamedTuple):
 
 @dataclass(slots=True)
 class Claims:
-    """The claims after `settle`. The members in `owned` have the order of Kafka's hash table."""
+    """The claims after `settle`. The members in `owned` have the order of Kafka's hash map."""
 
     members: list[Member]
     counts: dict[str, int]  # numbers of partitions of the subscribed topics that exist
@@ -69,7 +69,7 @@ class Claims:
 
 
 def settle(group: GroupSpec, sent: dict[str, Sent]) -> Claims:
-    """Returns the claims that count; `sent` has those of each member."""
+    """Returns the claims that count; `sent` holds the claims of each member."""
     members = members_in_order(group)
     subscribed = {topic for member in members for topic in member.topics}
     counts = {t: n for t, n in group.partition_counts().items() if t in subscribed}

@@ -9,9 +9,10 @@ T partitions on m members: every member gets at least q = T // m, and X = T % m 
    Partitions above the share, and those that do not match, are recorded as revoked.
 2. A walk over all partitions, by topic and number, compares them with the sorted kept partitions;
    the partitions that are not kept are unassigned.
-3. Two lists of members are sorted by id. The *short* members have fewer than q partitions; those of
-   the second list have q and may take one more. A member is *near* a partition if a replica is in
-   the member's rack. With racks, the partitions with the fewest near members come first.
+3. Two lists of members are sorted by id. The *short* members have fewer than q partitions; the
+   members of the second list have q and may take one more. A member is *near* a partition if a
+   replica is in the member's rack. With racks, the partitions with the fewest near members come
+   first.
 4. Rack pass: each partition goes to the next short member near it, else to the first near member
    that may take one more.
 5. The remaining partitions go to the short members in turn until each of them has q; then each

@@ -2,7 +2,7 @@
 """Cooperative sticky: assigns as sticky does, but withholds transferring partitions.
 
 A partition is transferring if another member has to revoke it first. No member receives it until
-that member has revoked it and the group rebalances again.
+the other one has revoked it and the group rebalances again.
 
 1. Sticky's algorithm runs on the claims in the fields of the subscriptions.
 2. If all subscriptions are equal, the constrained algorithm has recorded transferring partitions.

@@ -4,8 +4,8 @@
 1. Partitions are sorted by the number of subscribers of their topic, then topic, then number.
 2. Members whose claims are older than the newest generation are recorded as previous owners of the
    partitions that they claim.
-3. Each member keeps its owned partitions, except those of topics that it left and those that do
-   not match its rack. If any member loses a partition here, the group has a *revocation*.
+3. Each member keeps its owned partitions, except partitions of topics that it left and partitions
+   that do not match its rack. If any member loses a partition here, the group has a *revocation*.
 4. Each unassigned partition goes to the subscriber with the fewest partitions; ties go by id. With
    racks, a first pass considers only members near the partition (a replica is in their rack) and
    members without a rack.
@@ -13,11 +13,11 @@
    owns all partitions that it can have, and none that another member could have.
 6. Balance: passes over the unassigned partitions (unless step 3 had a revocation), then passes over
    all partitions, each until a pass moves nothing. A partition goes back to its previous owner if
-   this member has at least two partitions fewer than the owner; else to the subscriber with the
-   fewest partitions, if any subscriber has at least two partitions fewer than the owner.
-7. Step 6 is undone if three conditions hold: it did not lower the score (the sum of the differences
-   of all pairs of members), its passes over all partitions moved something, and some member kept a
-   partition in step 3.
+   this member has at least two partitions fewer than the owner. Else it goes to the subscriber with
+   the fewest partitions, if any subscriber has at least two fewer than the owner.
+7. Step 6 is undone if it did not lower the score (the sum of the differences of all pairs of
+   members). Two more conditions must hold: its passes over all partitions moved something, and some
+   member kept a partition in step 3.
 
 Quirks: when the movement record (`movements.py`) moves another partition instead, this can undo an
 earlier move; then the passes may never end. A partition can go back to a previous owner that no
@@ -58,7 +58,7 @@ def assign(name: str, group: GroupSpec, claims: Claims) -> dict[str, list[TopicP
     build.sort_partitions()  # 1.
     build.remember_previous()  # 2.
     unassigned = build.keep_owned()  # 3.
-    initializing = not any(build.current.values())
+    initializing = not any(build.current.values())  # nobody kept a partition
     build.assign_unassigned(unassigned)  # 4.
     build.take_out_fixed()  # 5.
     build.balance(unassigned, initializing=initializing)  # 6. 7.

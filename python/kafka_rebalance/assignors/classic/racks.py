@@ -24,7 +24,7 @@ def replica_racks(topic: Topic) -> list[frozenset[str]]:
 
 
 def racks_matter(of_members: Iterable[str], of_partitions: Collection[AbstractSet[str]]) -> bool:
-    """Returns whether racks affect the assignment; takes those of members and of replicas."""
+    """Returns whether racks affect the assignment; takes the racks of members and of replicas."""
     everywhere = frozenset[str]().union(*of_partitions)
     return not everywhere.isdisjoint(of_members) and any(r != everywhere for r in of_partitions)
 

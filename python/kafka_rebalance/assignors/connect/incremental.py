@@ -109,7 +109,7 @@ class _Worker:
 
 @dataclass(eq=False, slots=True)
 class _Leader:
-    """The state of the leader during a round; `memory` is that after the last round."""
+    """The state of the leader during a round. `memory` is its memory after the last round."""
 
     now_ms: int
     max_delay_ms: int

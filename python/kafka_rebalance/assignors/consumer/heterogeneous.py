@@ -1,15 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Uniform for a group whose members subscribe to different topics.
 
-1. Each member keeps what it owns of topics to which it still subscribes.
-2. Topics are sorted by partitions per subscriber, most first; then by number of subscribers, fewest
-   first; then by id.
+1. Each member keeps its partitions of topics to which it still subscribes. 2. Topics are sorted by
+   partitions per subscriber, most first; then by number of subscribers, fewest first; then by id.
 3. Each unassigned partition, topic by topic, goes to the subscriber with the smallest load (number
    of partitions).
-4. Topics with two or more subscribers are balanced, in at most 16 sweeps: while the loads of a
-   topic's subscribers differ by more than one, the most loaded subscriber that owns a partition of
-   the topic gives its last such partition to the least loaded subscriber. The balancing ends when a
-   sweep reaches the topic of the last change.
+4. Topics with two or more subscribers are balanced, in at most 16 sweeps. While the loads of a
+   topic's subscribers differ by more than one, the fullest one that owns a partition of the topic
+   gives its last such partition to the least loaded one. The balancing ends when a sweep reaches
+   the topic of the last change.
 
 Order    members by their load, then by their position in the view (`_Loads`). A partition is moved
          from the end of its owner's partitions of the topic.

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Uniform for a group whose members all subscribe to the same topics.
 
-1. The topics are those of the first member, in the order of a copied `HashSet`. The partitions that
-   no member owns are unassigned, topic by topic.
-2. Each of the M members in turn keeps what it owns of the T partitions, up to its quota: T / M, and
-   an extra one while extra ones are left. It revokes the other partitions, which are unassigned
+1. The topics are the first member's, in the order of a copied `HashSet`. The partitions that no
+   member owns are unassigned, topic by topic.
+2. Each of the M members in turn keeps its partitions, up to its quota: T / M of the T partitions,
+   and an extra one while extra ones are left. It revokes the other partitions, which are unassigned
    from then on. A member below its quota gets no extra partition if the number of members after it
    is not less than the number of extra partitions left, its own included. A member that is still
    below its quota is unfilled.

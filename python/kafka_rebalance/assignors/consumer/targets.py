@@ -38,8 +38,8 @@ Target = HashMap[Uuid, HashSet[int]]
 
 
 class MemberView(Frozen):
-    """A member. `names` is the number of names to which it subscribes; `topics` are the ids of
-    those that have partitions; `target` is its present target.
+    """A member as the assignor sees it. `names` is the number of names to which it subscribes,
+    `topics` are the ids of those that have partitions; `target` is its present target.
     """
 
     member: Member
@@ -49,8 +49,8 @@ class MemberView(Frozen):
 
 
 class View(Frozen):
-    """The group. `counts` (numbers of partitions) has only topics with partitions; `names` also has
-    deleted topics.
+    """A group as the assignor sees it. `counts` (numbers of partitions) has only topics with
+    partitions; `names` also has deleted topics.
     """
 
     members: tuple[MemberView, ...]

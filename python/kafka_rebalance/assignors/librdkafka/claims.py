@@ -33,7 +33,7 @@ class _Claim(NamedTuple):
 
 @dataclass(slots=True)
 class Settled:
-    """The claims after `settle`. `owned` has a list for each member, in the group's order."""
+    """The claims after `settle`. `owned` holds a list for each member, in the group's order."""
 
     owned: dict[str, list[TopicPartition]]
     holder: dict[TopicPartition, str] = field(default_factory=dict)

@@ -2,10 +2,9 @@
 """librdkafka's version of Kafka's general sticky algorithm, which it runs for all groups.
 
 1. The candidates of a partition are the members that can have it. Partitions are sorted by number
-   of candidates, topic and number. If every member can have every partition, the order is another:
-   again and again, the member with the most remaining owned partitions adds one of them, if
-   possible one with a previous owner, until no member has any left; then the unowned partitions
-   follow.
+   of candidates, topic and number. If every member can have every partition, another order applies.
+   Again and again, the member with the most remaining owned partitions adds one of them, if
+   possible one with a previous owner. When no member has any left, the unowned partitions follow.
 2. Each member keeps its owned partitions, except those that do not exist, those of topics that it
    left, and those that do not match its rack. If a member loses a partition that has candidates,
    the group has a *revocation*.
@@ -16,8 +15,8 @@
    member owns all partitions that it can have, and none that another member could have.
 5. Balance: passes over the unassigned partitions (unless step 2 had a revocation), then passes over
    all partitions, each until a pass moves nothing. A partition goes back to its previous owner if
-   this member has at least two partitions fewer than the holder; else to the candidate with the
-   fewest partitions, if any candidate has at least two fewer than the holder.
+   this member has at least two partitions fewer than the holder. Else it goes to the candidate with
+   the fewest partitions, if any candidate has at least two fewer than the holder.
 6. Step 5 is undone if it did not lower the score (that of Kafka's algorithm), its passes over all
    partitions moved something, and some member kept a partition in step 2.
 

@@ -15,7 +15,7 @@ subscribers. For T partitions and k members in a pool:
    members form a circle; for each partition, the circle continues where it stopped before.
 
 Order    members have the order of the `View`. Partitions of a pool, holders of a partition and
-         partitions of a holder have the order of Java's hash tables.
+         partitions of a holder have the order of Java's hash maps.
 Quirk    for one partition, the circle can come back to a member. The partition then has fewer than
          S members, because this member gets it a second time.
          In a heterogeneous group, a topic without subscribers stays in the targets.

@@ -20,7 +20,7 @@ LONG_MAX = 2**63 - 1
 
 
 class TopicsInfo(NamedTuple):
-    """The topics of a subtopology, as the leader's topology has them.
+    """The topics of a subtopology in the leader's topology.
 
     `source_topics` contain repartition topics. `source_changelog_topics` are source topics that are
     changelogs too (`topology.optimization`).
@@ -59,8 +59,8 @@ class Application(NamedTuple):
     """All that a leader reads. `end_offsets` is None if the leader could not fetch them.
 
     `racks[topic][p]` lists the racks of the replicas of partition p, None for a broker without one.
-    `committed_offsets` are the group's, of the source changelog topics. Changelogs in
-    `new_changelog_topics` were created in this call and count as empty.
+    `committed_offsets` are the group's committed offsets in the source changelog topics. Changelogs
+    in `new_changelog_topics` were created in this call and count as empty.
     """
 
     assignor: str

@@ -1,17 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """The default task assignor of Kafka Streams: the ideal owner gets a task when it is caught up.
 
-1. Ideal active stateful tasks: the tasks in order go to the processes in order, in turn.
+1. Ideal active stateful tasks: in their order, they go to the processes in turn.
 2. Balance them by load, the tasks of a process divided by its threads.
 3. Swap them for less traffic between racks, if that is enabled.
-4. Standby replicas, balanced and swapped likewise. Steps 1 to 4 do not read the previous tasks.
+4. Standby replicas, balanced and swapped as in 2 and 3. Steps 1 to 4 do not read the previous
+   tasks.
 5. A process is caught up on a task if it runs it (lag -2), or if its lag is at most
    `acceptable.recovery.lag`.
-6. Each ideal active task whose process is not caught up, while another process has a smaller lag: a
-   caught-up process with the task as standby swaps with it; else the least loaded caught-up process
-   gets the task; else the process with the smallest lag. The ideal process keeps the task as a
-   warm-up, while there are fewer than `max.warmup.replicas`.
-7. Standby tasks, except those warm-ups, are moved likewise to processes without the task.
+6. If the process of an ideal active task is not caught up, and another process has a smaller lag, a
+   caught-up process with the task as standby swaps with it. Without one, the least loaded caught-up
+   process gets the task, or else the process with the smallest lag. The ideal process keeps the
+   task as a warm-up, while there are fewer than `max.warmup.replicas`.
+7. Standby tasks, except those warm-ups, are moved in this way to processes without the task.
 8. Stateless tasks: each to the process with the smallest active load, then swapped by racks.
 9. A probing rebalance is needed if 6 or 7 moved a task.
 

@@ -2,7 +2,7 @@
 """Computes the answer of the leader of a classic Kafka Streams group (protocol `stream`).
 
 1. Read each member's user data; members with one process id are the threads of a process. Members
-   of a version above 11 are those of one more process, of which only owned partitions are known.
+   of a version above 11 form one more process, of which only owned partitions are known.
 2. If a member asks all to shut down, or if a source topic is missing, all get an error code.
 3. Tasks and their partitions, the end offsets of their changelogs, and each process's lags.
 4. The task assignor gives tasks to processes. Without end offsets, the fallback replaces the

@@ -4,18 +4,18 @@
 1. Previous active tasks stay if their process has fewer active tasks than its threads times all
    tasks per thread (rounded down). With `keep`, they stay always.
 2. The others go to the first process that had them as standby and is below this bound.
-3. Each task that is left, in order, goes to the best of the processes: the previous owner, else the
-   least loaded of those that had it as standby, else the least loaded. If that process is full and
-   another has more room, the task goes to the least loaded that had it as standby; if that one is
-   full in this sense too, or if there is none, to the least loaded of all. The least loaded process
-   is the first without tasks; else, of those where the task meets a task that it has met at no
-   process so far, the one with the most room; else the one with the most room.
+3. Each task that is left, in order, goes to its best process: the previous owner; else the least
+   loaded process that had it as standby; else the least loaded one. If the best process is full
+   while another has more room, the task goes to the least loaded process that had it as standby. If
+   there is none, or that one is full too in this sense, it goes to the least loaded of all. The
+   least loaded process is the first without tasks. If all have tasks, it is the one with the most
+   room; processes with a task that this task has not met at any process so far come first.
 4. Active tasks are swapped by racks, if that is enabled: stateful ones, then stateless ones.
 5. Stateful tasks get each standby replica as in 3, from the processes without the task.
 6. Standby tasks are swapped by racks.
 
-It has three forms. `fallback` (`keep`, without racks) runs in place of high availability while end
-offsets are not known. `legacy_sticky` is an internal setting. `sticky` is KIP-924's
+The algorithm has three forms. `fallback` (`keep`, without racks) runs in place of high availability
+while end offsets are not known. `legacy_sticky` is an internal setting. `sticky` is KIP-924's
 `StickyTaskAssignor`: to have more room is to have a smaller load; its racks need both costs, take
 processes in hash order, and count changelogs of active tasks too (once if they are inputs).
 

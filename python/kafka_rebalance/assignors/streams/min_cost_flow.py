@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A flow of minimum cost, by cancelling negative cycles in Kafka's order.
+"""Finds a flow of minimum cost, by cancelling negative cycles in Kafka's order.
 
 Several flows can have the minimum cost, so the order of nodes and edges decides the answer.
 
 1. The residual graph has, for each edge, an edge with the capacity that is left, and an edge back
    with the flow as its capacity and the negative cost.
 2. Bellman-Ford begins at a node before all others, with an edge of cost 0 to each. There are as
-   many rounds as nodes, that one included. In each round, each node in order relaxes its edges, in
-   the order of their ends.
+   many rounds as nodes, with the added node. In each round, each node in order relaxes its edges,
+   in the order of their ends.
 3. The first edge that is relaxed in the last round leads to a negative cycle, whose edges take as
    much flow as fits. Begin again at 1, until the last round relaxes no edge.
 

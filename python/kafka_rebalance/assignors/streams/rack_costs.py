@@ -1,16 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """Swaps tasks between processes so that fewer partitions are read from another rack (KIP-925).
 
-1. It is enabled if a strategy is set and all racks are known: each process has one rack, and each
-   replica of each input partition has one; with standby replicas, of each changelog partition too.
-   KIP-924's form reads a process's rack from its first member only, and one replica with a rack is
-   enough. Members of a future version share a process, so the racks in a process can differ.
+1. Swaps are enabled if a strategy is set and all racks are known: each process has one rack, and
+   each replica of each input partition has one; with standby replicas, of each changelog partition
+   too. KIP-924's form reads a process's rack from its first member only, and one replica with a
+   rack is enough. Members of a future version share a process, so the racks in a process can
+   differ.
 2. A task at a process costs the traffic cost for each partition that has no replica in the rack of
    the process, and the non-overlap cost if the task is not there now.
 3. Active tasks: a flow of minimum cost from the tasks to the processes. Each process keeps its
    number of tasks. `balance_subtopology` also bounds a process's tasks of each subtopology.
-4. Standby tasks: the same for each pair of processes with different racks, with the tasks that may
-   move between the two; at most 4 rounds over all pairs, while a round moves a task.
+4. Standby tasks: such a flow for each pair of processes with different racks, with the tasks that
+   may move between the two; at most 4 rounds over all pairs, while a round moves a task.
 
 Source   RackAwareTaskAssignor, MinTrafficGraphConstructor, BalanceSubtopologyGraphConstructor,
          TaskAssignmentUtils (kafka-streams 4.3.1).
@@ -54,7 +55,7 @@ def is_known(
 
 
 class RackCosts:
-    """Makes the swaps for one assignor; `partitions_of`: task -> partitions that have costs."""
+    """Makes the swaps for one assignor. `partitions_of`: task -> partitions that have costs."""
 
     def __init__(
         self,
@@ -76,7 +77,7 @@ class RackCosts:
         tasks: Sequence[TaskId],
         subtopologies: Sequence[int],
     ) -> None:
-        """Does step 3; `tasks` are sorted and assigned, `subtopologies` are those of the graph."""
+        """Does step 3; `tasks` are sorted and assigned, `subtopologies` are nodes of the graph."""
         self._swap(processes, tasks, subtopologies if self._balanced else None, active=True)
 
     def swap_standby(

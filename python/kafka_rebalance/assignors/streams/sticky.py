@@ -5,8 +5,8 @@
    divided by the number of members, rounded up. A member whose tasks reach the quota exactly is
    full: the quota is computed again from the other members and from the tasks that remain.
 2. The previous owner of an active task is the last member that has it. The candidates for a task
-   are the members that have it as a standby task, then those that only reported an offset for it;
-   in both parts, members with a larger offset come first.
+   are the members that have it as a standby task, then the members that only reported an offset for
+   it; in both parts, the larger offset comes first.
 3. Each active task, by partition and subtopology, goes to its previous owner if the owner's tasks
    are fewer than the quota of active tasks.
 4. Each remaining task, in this order, goes to its best candidate, under the same condition.
@@ -19,9 +19,9 @@
 7. The replicas that are missing, by subtopology and partition from the last to the first, go to the
    least loaded process that does not have the task.
 
-Order    members have the order of a default `HashMap`, processes that of a `HashMap` with room for
-         all members. Entries of a `PriorityQueue` with equal keys have the order of its heap. An
-         answer is sorted, as in the record that Kafka writes.
+Order    members have the order of a default `HashMap`, processes the order of a `HashMap` with room
+         for all members. Entries of a `PriorityQueue` with equal keys have the order of its heap.
+         An answer is sorted, as in the record that Kafka writes.
 Quirk    a later candidate is better only if it has fewer tasks and its process has a smaller load.
          Racks, client tags and warm-up tasks have no influence. No warm-up task is assigned.
 Errors   GroupError if the group has no subtopologies, or a member no process id.
@@ -87,7 +87,7 @@ def _by_subtopology(task: TopicPartition) -> tuple[bytes, int]:
 
 
 class _Quota:
-    """A quota (step 1): a member with `each` tasks or more gets no more of its earlier tasks."""
+    """A quota (step 1): a member with `each` tasks or more gets none of the tasks that it had."""
 
     def __init__(self, tasks: int, members: int) -> None:
         self._tasks = tasks
@@ -116,7 +116,7 @@ class _Process:
         self.load = len(self.tasks) / len(self.counts)
 
     def forget_order(self) -> None:
-        """Called when a task is given without `next_member`: its next call makes a new queue."""
+        """Called when `next_member` did not give a task; its next call then makes a new queue."""
         self._by_count = None
 
     def next_member(self) -> str:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Assigns the tasks of a process to its threads, which are sorted by member id.
 
-It is called for active stateful, standby, and active stateless tasks. `load` is the number of tasks
-that a thread got in earlier calls. Each call:
+`assign` is called for active stateful, standby, and active stateless tasks. `load` is the number of
+tasks that a thread got in earlier calls. Each call:
 
 1. The least number for each thread is (all loads + tasks) / threads, rounded down. The tasks are a
    `PriorityQueue` that was made from a collection.

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Groups whose broker assigns: the parts that consumer, share and streams groups have in common."""
+"""The parts that all groups whose broker assigns (consumer, share, streams) have in common."""

@@ -43,7 +43,7 @@ class StateNumber(IntEnum):
 
 
 class ReconciliationState(StateNumber):
-    """STABLE, or whether a member waits for its own revocations or for those of other members."""
+    """STABLE, or whether a member waits for its own or other members' revocations."""
 
     STABLE = 0
     UNREVOKED_PARTITIONS = 1
@@ -84,7 +84,7 @@ _Target = TypeVar("_Target")
 
 @dataclass(slots=True)
 class AssigningGroup(Generic[_Member, _Target]):
-    """A group whose broker assigns; `group_type` is Kafka's name of the group's kind."""
+    """A group whose broker assigns. `group_type` is Kafka's name of the group's kind."""
 
     group_type: ClassVar[str]
     has_offsets: ClassVar[bool] = True
@@ -104,7 +104,7 @@ class AssigningGroup(Generic[_Member, _Target]):
 
     @property
     def tables(self) -> tuple[TimelineHashMap[str, Any], ...]:
-        """The hash tables whose order depends on their history; a failed append reverts them."""
+        """The hash maps whose order depends on their history; a failed append reverts them."""
         return (self.members,)
 
     @property
@@ -164,10 +164,10 @@ class AssigningGroup(Generic[_Member, _Target]):
         raise NotImplementedError
 
     def forget_unlogged(self, append_id: int) -> None:
-        """Called after a failed append: undoes changes of fields that no record has."""
+        """Called after a failed append: undoes changes of fields that no record contains."""
 
     def keep_unlogged(self, before: Any) -> None:
-        """Called on a restored group: copies fields that no record has from `before`."""
+        """Called on a restored group: copies fields that no record contains from `before`."""
 
     def must_refresh(self, now_ms: int) -> bool:
         """Returns whether it is time to read the topics' metadata again."""

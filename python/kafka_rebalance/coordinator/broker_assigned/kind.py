@@ -2,11 +2,12 @@
 """Members, leaving, deadlines and offsets, as in every kind of group whose broker assigns.
 
 A leave (epoch -1) makes the group's next epoch, but no targets: the next heartbeat of any member
-computes them. A static member that leaves with epoch -2 keeps what it has until its session ends.
-`members.py` has the errors of ids and epochs. A description shows the group as the log has it.
+computes them. A static member that leaves with epoch -2 keeps its partitions or tasks until its
+session ends. `members.py` has the errors of ids and epochs. A description shows the group as it is
+in the log.
 
 A commit with a smaller epoch than the member's is accepted if the member has had each partition
-since that epoch. One without an epoch is accepted if the group is Empty, or in a transaction
+since that epoch. A commit without an epoch is accepted if the group is Empty, or in a transaction
 without ids. Before version 9, a member of the group's own protocol gets UNSUPPORTED_VERSION.
 
 Source   GroupMetadataManager (consumerGroupLeave, consumerGroupFenceMembers, replaceMember, and

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Appends the records of groups whose brokers assign; the groups change at once.
 
-While appends of a group are in flight, the state also has the group as it is in the log: requests
-that describe groups read that one. If an append fails, a copy of the durable group replaces the
-group, and the records that are still in flight change it. Its tables get the order that Kafka's
-tables have after they were reverted to their last snapshot.
+While appends of a group are in flight, the state also holds the group as it is in the log: requests
+to describe groups read it there. If an append fails, a copy of the durable group replaces the
+group, and the records that are still in flight change it. The order of its hash maps is then the
+order of Kafka's, which have returned to their last snapshot.
 
 Source   CoordinatorRuntime, SnapshottableCoordinator (Kafka 4.4.0).
 """

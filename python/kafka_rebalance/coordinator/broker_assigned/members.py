@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Members of groups whose broker assigns: the errors of their requests, their steps and deadlines.
 
-A smaller epoch than the member's is accepted if it is the previous one and the member owns nothing
-else than what is assigned to it. A member that misses a deadline is removed. Its session restarts
+A smaller epoch than the member's is accepted if it is the previous one and the member owns only
+what is assigned to it. A member that misses a deadline is removed. Its session restarts
 with each accepted heartbeat; its rebalance timeout has no effect if its epoch has changed.
 
 Source   GroupMetadataManager (validateConsumerGroupMember, throwIfStaticMemberIsUnknown,
@@ -56,7 +56,7 @@ def known_sender(
 def check_epoch(
     member: AssignedMember, epoch: int, owns_only_assigned: Callable[[], bool] = lambda: True
 ) -> None:
-    """Raises RequestRefused unless the epoch is the member's own or that of a late request."""
+    """Raises RequestRefused unless the epoch is the member's own, or the one of a late request."""
     is_late = epoch == member.previous_member_epoch and owns_only_assigned()
     if epoch > member.member_epoch or (epoch < member.member_epoch and not is_late):
         raise RequestRefused(ErrorCode.FENCED_MEMBER_EPOCH)

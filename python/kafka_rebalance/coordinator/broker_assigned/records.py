@@ -8,7 +8,7 @@ its epoch; a tombstone of an absent group is ignored. Consumer groups and stream
 group that has only offsets.
 
 After an IllegalRecord, the group can be half changed, and the caller restores or drops it. A record
-replaces the hash tables of a member, so their order depends on the record only.
+replaces the hash maps of a member, so their order depends on the record only.
 
 Source   GroupCoordinatorRecordHelpers, StreamsCoordinatorRecordHelpers, GroupMetadataManager.replay
          (Kafka 4.4.0); docs/behaviour/coordinator.md#93-load.
@@ -71,9 +71,9 @@ def target_topics(partitions: Mapping[Uuid, Iterable[int]]) -> tuple[TopicPartit
 class RecordTypes(NamedTuple):
     """The record types of one kind of group, and functions for fields that members do not have.
 
-    `targeted` returns the fields of a target, `held` those of a member's assignment. `before` and
-    `after` are further types: a deletion writes their tombstones before and after that of the
-    epoch.
+    `targeted` returns the fields of a target, `held` the fields of a member's assignment. `before`
+    and `after` are further types: a deletion writes their tombstones before and after the tombstone
+    of the epoch.
     """
 
     epoch: RecordType

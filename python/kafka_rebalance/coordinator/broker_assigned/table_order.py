@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The orders in which Kafka's hash tables iterate over partitions, names and topic ids.
+"""The orders in which Kafka's hash maps and sets ("tables") list partitions, names and topic ids.
 
 The records of a member list its partitions in such an order.
 
@@ -20,7 +20,7 @@ _Value = TypeVar("_Value")
 
 
 def in_table(numbers: Collection[int], slots: int) -> list[int]:
-    """Returns numbers in the order of a Java hash table that was made with `slots` slots."""
+    """Returns numbers in the order of a Java hash map or set that was made with `slots` slots."""
     full = slots
     while len(numbers) > _LOAD * full:
         full *= 2

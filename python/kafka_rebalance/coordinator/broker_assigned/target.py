@@ -28,7 +28,7 @@ from .records import RecordTypes
 from .table_order import topic_table
 
 Target = Mapping[Uuid, tuple[int, ...]]
-"""Partitions by topic id, in the order of Kafka's hash tables."""
+"""Partitions by topic id, in the order of Kafka's hash maps."""
 
 NO_TARGET: Target = {}
 
@@ -36,7 +36,7 @@ NO_TARGET: Target = {}
 class EpochChange(Frozen):
     """A request's change of a group: `member` replaces `old`, which can have another id.
 
-    `topics` has the names of all subscribed topics; `is_new` is True if the change makes a new
+    `topics` holds the names of all subscribed topics; `is_new` is True if the change makes a new
     epoch. The steps of the request add their records to `records`.
     """
 
@@ -59,7 +59,8 @@ def group_view(
 ) -> targets.View:
     """Returns a group as an assignor reads it, with all topics of the cluster.
 
-    `present` has the present targets of all members, in the order in which the assignor sees them.
+    `present` holds the present targets of all members, in the order in which the assignor sees
+    them.
     """
     cluster = state.cluster
     views = []
@@ -130,7 +131,7 @@ def _target_in(answer: Answer, member_id: str) -> Target:
 
 
 def _table(present: Target) -> targets.Target:
-    """Returns a target in the form that an assignor reads: a hash table of hash sets."""
+    """Returns a target in the form that an assignor reads: a hash map of hash sets."""
     return topic_table(
         {topic: HashSet.copied(integer_hash, numbers) for topic, numbers in present.items()}
     )

@@ -54,7 +54,8 @@ CONSUMER = "consumer"
 
 @dataclass(slots=True)
 class ClassicGroupMember:
-    """A member. Times are in ms; `parked_join` and `parked_sync` are ids of unanswered requests.
+    """A member of a classic group. Times are in ms; `parked_join` and `parked_sync` are request
+    ids.
 
     `is_new` is True until the member's first join phase ends: a new member can be removed even
     while its JoinGroup is parked.
@@ -103,7 +104,7 @@ def without_repeats(protocols: tuple[JoinGroupProtocol, ...]) -> tuple[JoinGroup
 
 @dataclass(slots=True)
 class Group:
-    """A group; `state_timestamp_ms` is None if it was loaded from a record without a timestamp."""
+    """A classic group. `state_timestamp_ms` is None if its loaded record has no timestamp."""
 
     group_type: ClassVar[str] = "classic"
     has_offsets: ClassVar[bool] = True
@@ -216,7 +217,7 @@ class Group:
         return member
 
     def update(self, member: ClassicGroupMember, newest: JoinGroup | ClassicGroupMember) -> None:
-        """Sets the member's protocols and timeouts to those of `newest`."""
+        """Sets the member's protocols and timeouts as in `newest`."""
         before, member.protocols = member.names(), newest.protocols
         after = member.names()
         if after != before:

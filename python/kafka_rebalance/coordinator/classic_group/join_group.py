@@ -38,7 +38,7 @@ def join_group(
 ) -> None:
     """Answers a JoinGroup, or parks it until the join phase ends.
 
-    `buried` has the tombstones of an empty group of another kind, which a classic group replaces.
+    `buried` holds the tombstones of an empty group of another kind, which a classic group replaces.
     """
     group = state.classic(request.group_id)
     is_new = group is None
@@ -172,7 +172,7 @@ def _take_over(
 
 
 class ReplaceStatic(Continuation):
-    """Gives a static member its new id without a rebalance; `before` has the old id."""
+    """Gives a static member its new id without a rebalance. `before` is the member as it was."""
 
     group: Group
     before: ClassicGroupMember

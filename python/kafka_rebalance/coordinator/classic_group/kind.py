@@ -20,7 +20,7 @@ _ABSENT_IS_NOT_FOUND = 6
 
 
 class ClassicGroups(GroupKind):
-    """Classic groups."""
+    """The functions of classic groups, by the names of `GroupKind`."""
 
     fall_silent = staticmethod(rebalance.fall_silent)
 

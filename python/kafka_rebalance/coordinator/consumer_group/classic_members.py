@@ -3,8 +3,8 @@
 
 A JoinGroup is answered at once: the generation is the member's epoch, and no member leads. The
 owned partitions in its subscription acknowledge revocations. A heartbeat is answered with
-REBALANCE_IN_PROGRESS if the member's epoch is old, if it has partitions to give up, or if one that
-it waits for is free. A LeaveGroup makes one new epoch for all its members.
+REBALANCE_IN_PROGRESS if the member's epoch is old, if it has partitions to give up, or if a
+partition that it waits for is free. A LeaveGroup makes one new epoch for all its members.
 
 Source   GroupMetadataManager.classicGroup…ToConsumerGroup (Kafka 4.4.0).
 """

@@ -39,7 +39,7 @@ NO_PARTITIONS: PartitionEpochs = {}
 
 
 class ConsumerGroupMember(AssignedMember):
-    """A member; `classic` is None if it uses the consumer protocol."""
+    """A member of a consumer group. `classic` is None if it uses the consumer protocol."""
 
     subscribed_topic_names: Names = field(default_factory=dict)
     subscribed_topic_regex: str | None = ""
@@ -189,7 +189,7 @@ class ConsumerGroup(AssigningGroup[ConsumerGroupMember, Target]):
     ) -> str | None:
         """Returns the assignor that most members name, as if `new` had replaced `old`.
 
-        Quirk: a tie is decided in the order of another table than in `preferred_assignor`.
+        Quirk: a tie is decided by the order of another hash map than in `preferred_assignor`.
         """
         counts = copied_counts(self.assignors)
         recount(counts, old.server_assignor, new.server_assignor)

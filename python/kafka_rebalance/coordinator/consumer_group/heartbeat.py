@@ -1,14 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""ConsumerGroupHeartbeat: a member joins or stays, and learns what it may use.
+"""ConsumerGroupHeartbeat: a member joins or stays, and learns which partitions it may consume.
 
 1. The request's fields.      5. The member's fields, and its pattern (`patterns.py`).
 2. The group.                 6. The group's epoch, and the targets (`broker_assigned/target.py`).
 3. Room for a new member.     7. This member's reconciliation (`reconciliation.py`).
 4. The member and its epoch.
 
-The assignor sees the members in the order of the group's table, with the updated member in its old
-place; a new member is the last. The response has an assignment if the member joins, sends all its
-fields, or got other partitions; it has what the member may use now, not what it waits for.
+The assignor sees the members in the order of the group's hash map, with the updated member in its
+old place; a new member is the last. The response has an assignment if the member joins, sends all
+its fields, or got other partitions. It lists the partitions that the member may consume now, not
+those that it waits for.
 
 Source   GroupCoordinatorService.consumerGroupHeartbeat, GroupMetadataManager
          (consumerGroupHeartbeat, updateSubscriptionMetadata),
@@ -198,7 +199,7 @@ def targets_of(state: Shard, change: EpochChange) -> tuple[Answer, dict[str, Tar
 
 
 def subscribed_names(group: ConsumerGroup, member: ConsumerGroupMember) -> Names:
-    """Returns the names of a member's topics, with those of its resolved pattern, in order."""
+    """Returns the names of a member's topics and of its resolved pattern's topics, in order."""
     names = member.subscribed_topic_names
     resolved = None if member.pattern is None else group.resolved.get(member.pattern)
     if resolved is None or not resolved.topics:

@@ -46,7 +46,7 @@ _T = RecordType
 
 
 class ConsumerGroups(BrokerAssigned):
-    """Consumer groups."""
+    """The functions of consumer groups, by the names of `GroupKind`."""
 
     group_class = ConsumerGroup
     member_class = ConsumerGroupMember
@@ -111,7 +111,7 @@ class ConsumerGroups(BrokerAssigned):
         return super().session_timeout_ms(state, group, member)
 
     def deadline(self, state: Shard, group: ConsumerGroup, key: DeadlineKey) -> None:
-        if key.member_id:  # a deadline without a member id is of the former classic group
+        if key.member_id:  # a deadline without a member id belongs to the former classic group
             super().deadline(state, group, key)
 
     def is_classic(self, member: ConsumerGroupMember) -> bool:

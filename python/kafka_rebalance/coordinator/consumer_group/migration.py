@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Turns a classic group into a consumer group, and back.
 
-An upgrade makes the generation the epoch of the group and of each member, and the assignments the
-targets; a downgrade does the reverse. An upgrade is refused with GROUP_ID_NOT_FOUND if the policy
-forbids it, if the group is not one of consumers or is too large, or if an assignment has user data.
+An upgrade makes the generation the epoch of the group and of each member, and turns the assignments
+into targets; a downgrade does the reverse. An upgrade is refused with GROUP_ID_NOT_FOUND if the
+policy forbids it, if the group is not one of consumers or is too large, or if an assignment has
+user data.
 
 Source   GroupMetadataManager.convertToConsumerGroup, convertToClassicGroup,
          ConsumerGroup.fromClassicGroup, ClassicGroup.fromConsumerGroup (Kafka 4.4.0);
@@ -90,7 +91,7 @@ def _assigned(member: ClassicGroupMember, cluster: ClusterTopics) -> Target:
 def _consumer_member(
     member: ClassicGroupMember, protocol_name: str | None, epoch: int, target: Target
 ) -> ConsumerGroupMember:
-    if protocol_name not in dict(member.protocols):  # rejoined without it: Kafka fails
+    if protocol_name not in dict(member.protocols):  # if it rejoined without it, Kafka fails
         raise RequestRefused(ErrorCode.UNKNOWN_SERVER_ERROR)
     subscription = wire.decode_subscription(member.metadata(protocol_name))
     return ConsumerGroupMember(

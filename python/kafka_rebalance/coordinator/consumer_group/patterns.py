@@ -5,7 +5,7 @@ A resolution finds the topics of all patterns of the group, as an append of its 
 request that asked for it. A request asks for it if
 
 1. it brings a pattern that no member has, or
-2. the number of resolved patterns is not that of the members' patterns, or
+2. there are not as many resolved patterns as patterns of members, or
 3. topics were created since the last resolution, or
 4. the refresh interval is over;
 
@@ -89,7 +89,7 @@ def update(state: Shard, change: EpochChange) -> PatternUpdate:
 
 
 def ask(state: Shard, group_id: str, patterns: tuple[str, ...]) -> None:
-    """Emits PatternsDue: the host has the patterns, if any, resolved after this request."""
+    """Emits PatternsDue: after this request, the host resolves the patterns, if any."""
     if patterns:
         state.resolving.add(group_id)
         state.effects.append(PatternsDue(group_id, patterns))

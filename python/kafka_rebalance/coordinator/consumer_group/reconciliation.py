@@ -3,9 +3,9 @@
 
 1. STABLE in the target's epoch, or UNREVOKED_PARTITIONS and a pending partition is not given up
    yet: the member stays as it is, unless the subscription has changed (3.).
-2. If partitions are revoked that the member has not given up already, it is UNREVOKED_PARTITIONS
-   in its old epoch, and gets nothing new. Otherwise it enters the target's epoch with what is kept
-   and what is free: UNRELEASED_PARTITIONS if a partition of the target is not free, else STABLE.
+2. If partitions are revoked that the member has not given up already, it is UNREVOKED_PARTITIONS in
+   its old epoch, and gets nothing new. Otherwise it enters the target's epoch with the kept and the
+   free partitions: UNRELEASED_PARTITIONS if a partition of the target is not free, else STABLE.
 3. Partitions of topics to which the member no longer subscribes become pending at once.
 
 A topic to which the member does not subscribe counts as a topic with an empty target.
@@ -33,7 +33,7 @@ _Epochs = Mapping[int, int]
 
 
 class Reconciliation(Frozen):
-    """The inputs of a reconciliation; `names` and `topics` (ids) are the subscribed topics."""
+    """The inputs of a reconciliation. `names` and `topics` (ids) are the subscribed topics."""
 
     group: ConsumerGroup
     target_epoch: int
@@ -63,7 +63,7 @@ class Reconciliation(Frozen):
         return self._computed(member, member.member_epoch)
 
     def _owns_one_of(self, partitions: PartitionEpochs) -> bool:
-        """Returns whether the member owns one of the partitions, or did not report what it owns."""
+        """Returns whether the member owns one of the partitions, or did not report any list."""
         return self.owned is None or any(
             partition in partitions.get(topic, ())
             for topic, numbers in self.owned

@@ -23,7 +23,7 @@ _NO_VERSION = -1
 
 @dataclass(slots=True)
 class ClusterTopics:
-    """The topics by name and by id; `created_version`: the version that added the newest topic."""
+    """The topics by name and by id. `created_version`: the version that added the newest topic."""
 
     version: int = 0
     created_version: int = _NO_VERSION

@@ -63,7 +63,7 @@ class AnswerClassicMember(Answer):
 
 
 class Retry(Continuation):
-    """If the append fails, the deadline that led to it is armed again, in 500 ms."""
+    """If the append fails, the deadline that led to it is armed again, 500 ms from now."""
 
     key: DeadlineKey
     revocation: int | None  # the epoch that the passed deadline took from `revocations`

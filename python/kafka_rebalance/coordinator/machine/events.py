@@ -16,7 +16,7 @@ from .deadlines import DeadlineKey
 
 
 class LogRecord(NamedTuple):
-    """A record of the log; `value` None is a tombstone."""
+    """A record of the log. `value` None is a tombstone."""
 
     key: bytes
     value: bytes | None
@@ -84,7 +84,7 @@ class Unloaded(_Event):
 class PartitionsDeleted(_Event):
     """The cluster has deleted these partitions (topic, number), and all of these topics.
 
-    A topic has its id, because offsets and share state of a topic with this name and another id
+    Each topic comes with its id: offsets and share state of a topic with this name and another id
     remain.
     """
 
@@ -93,7 +93,7 @@ class PartitionsDeleted(_Event):
 
 
 class ClusterTopic(NamedTuple):
-    """A topic; `racks` has the racks of each partition's replicas, and is empty if not known."""
+    """A topic of the cluster. `racks`: the racks of each partition's replicas, empty if unknown."""
 
     name: str
     topic_id: Uuid
@@ -102,7 +102,7 @@ class ClusterTopic(NamedTuple):
 
 
 class TopicsChanged(_Event):
-    """The cluster has exactly these topics from now on; `version` is the metadata's offset."""
+    """The cluster has exactly these topics from now on. `version` is the metadata's offset."""
 
     topics: tuple[ClusterTopic, ...]
     version: int
@@ -142,7 +142,7 @@ class ShareStateDue(_Event):
 
 
 class GroupConfigured(_Event):
-    """A group has settings of its own from now on; with `config` None, the broker's hold again."""
+    """A group has settings of its own from now on; with `config` None, the broker's apply again."""
 
     group_id: str
     config: CoordinatorConfig | None

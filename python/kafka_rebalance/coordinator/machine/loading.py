@@ -44,9 +44,9 @@ def load(state: Shard, entries: tuple[LogEntry, ...]) -> None:
 
 
 def _in_table_order(state: Shard) -> list[AnyGroup]:
-    """Returns the groups in the order of a new Kafka table that was filled in our order.
+    """Returns the groups in the order of a new Java hash map that was filled in our order.
 
-    Kafka's own table can have another order if the log has tombstones of groups, because it never
+    Kafka's own map can have another order if the log has tombstones of groups, because it never
     shrinks. The order decides which of several equal deadlines runs first.
     """
     table = TimelineHashMap[str, AnyGroup]()

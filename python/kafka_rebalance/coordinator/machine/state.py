@@ -50,7 +50,7 @@ def of_kind(group: AnyGroup | None, kind: type[_Kind]) -> _Kind | None:
 
 
 class Created(NamedTuple):
-    """A group whose first record is not durable yet; `before`: the offsets older than the group."""
+    """A group whose first record is not durable yet. `before`: the offsets older than the group."""
 
     group: Group
     before: frozenset[OffsetValue]
@@ -63,7 +63,7 @@ class Created(NamedTuple):
 class Write(Frozen):
     """An append in flight: the action after it, and the groups that it creates or deletes.
 
-    `batch` has the records that changed the group `group_id`, whose broker assigns, at `now_ms`;
+    `batch` holds the records that changed the group `group_id`, whose broker assigns, at `now_ms`;
     `after` is the classic group that has already replaced that group.
     """
 
@@ -90,7 +90,7 @@ class Waiting(NamedTuple):
 
 @dataclass(slots=True)
 class Shard:
-    """A coordinator's state; `now_ms` and `effects` belong to the event that is being handled.
+    """A coordinator's state. `now_ms` and `effects` belong to the event that is being handled.
 
     Kafka's GroupCoordinatorShard, too, has the groups of one partition of `__consumer_offsets`.
 
@@ -98,8 +98,8 @@ class Shard:
     read only durable groups see the group when this append is durable. If the append fails, the
     group is removed, unless it has newer offsets.
 
-    While appends of a group whose broker assigns are in flight, `durable` has the group as it is in
-    the log; None if it is not there. `revocations` has the member epoch for which each
+    While appends of a group whose broker assigns are in flight, `durable` holds the group as it is
+    in the log; None if it is not there. `revocations` holds the member epoch for which each
     rebalance timeout was armed.
     """
 
@@ -141,7 +141,7 @@ class Shard:
 
     @property
     def log_epoch(self) -> int:
-        """The epoch of the tables' snapshots: the number of appends that have not failed."""
+        """The epoch of the hash maps' snapshots: the number of appends that have not failed."""
         return self.num_appends - self.num_failed
 
     def new_member_id(self) -> str:

@@ -6,9 +6,9 @@
     staged      append -> its changes, not durable yet
 
 A fetch reads durable offsets. Decisions about new records (deletes, expiry, stability) read the
-latest offsets: the durable ones with all staged changes applied. `OffsetOrder` has the order of the
-partitions in Kafka's tables. The tables change when records are appended, before they are durable;
-a failed append reverts the tables.
+latest offsets: the durable ones with all staged changes applied. `OffsetOrder` keeps the order of
+the partitions in Kafka's hash maps. The maps change when records are appended, before they are
+durable; a failed append reverts them.
 
 Source   OffsetMetadataManager (replay, replayEndTransactionMarker, Offsets, OpenTransactions) of
          Kafka 4.4.0; docs/behaviour/coordinator.md#81-what-is-kept.
@@ -74,7 +74,7 @@ class Stored(NamedTuple):
 
 @dataclass(slots=True)
 class GroupOffsets:
-    """The offsets of one group; `pending` has the producers whose transaction is open."""
+    """The offsets of one group. `pending` holds the producers whose transactions are open."""
 
     committed: dict[Partition, Stored] = field(default_factory=dict)
     pending: dict[int, dict[Partition, Stored]] = field(default_factory=dict)
@@ -153,7 +153,7 @@ _Topics = TimelineHashMap[str, _Partitions]
 
 
 class _Table:
-    """Hash tables: group id -> topic -> partition -> number of the partition's last record."""
+    """Hash maps: group id -> topic -> partition -> number of the partition's last record."""
 
     def __init__(self, registry: SnapshotRegistry) -> None:
         self._registry = registry
@@ -201,13 +201,13 @@ class _Table:
 
 
 class OffsetOrder:
-    """The partitions of all groups, in the order of Kafka's tables."""
+    """The partitions of all groups, in the order of Kafka's hash maps."""
 
     def __init__(self) -> None:
         self._registry = SnapshotRegistry()
         self._committed = _Table(self._registry)
-        # Producer ids have 64 bits, which this table hashes in another way than Java. That does
-        # no harm: no answer depends on the order of this table.
+        # Producer ids have 64 bits, which this map hashes in another way than Java. That does no
+        # harm: no answer depends on the order of this map.
         self._pending = TimelineHashMap[int, _Table](self._registry)
         self._open = _Table(self._registry)
         self._numbers = count()
@@ -218,7 +218,7 @@ class OffsetOrder:
         return list(dict.fromkeys([*self._committed.partitions(group_id), *pending]))
 
     def snapshot(self, epoch: int) -> None:
-        """Makes the present order the one that `revert` returns to, if the epoch is a new one."""
+        """Makes the present order the one to which `revert` returns, if the epoch is a new one."""
         self._registry.snapshot(epoch)
 
     def revert(self) -> None:
@@ -244,7 +244,7 @@ class OffsetOrder:
                 self._end(producer_id, is_commit)
 
     def _end(self, producer_id: int, is_commit: bool) -> None:
-        """Ends a producer's transaction; of two values, the later record's is the committed one."""
+        """Ends a producer's transaction; of two values, the later record's value is committed."""
         ended = self._pending.remove(producer_id)
         for group_id, partition, number in () if ended is None else ended.entries():
             others = self._pending.values()
@@ -291,8 +291,8 @@ class Offsets:
     def partitions(self, group_id: str) -> list[Partition]:
         """Returns partitions with a committed offset, then partitions with only pending values.
 
-        Both are in the order of Kafka's tables, as long as failed appends are undone as in Kafka:
-        the newest one first.
+        Both are in the order of Kafka's hash maps, as long as failed appends are undone as in
+        Kafka: the newest one first.
         """
         latest = self.latest(group_id)
         pending = {one: None for values in latest.pending.values() for one in values}

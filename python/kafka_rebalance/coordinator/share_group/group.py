@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """A share group as the broker keeps it: epochs, members, targets, share state.
 
-A partition can be assigned only after the share coordinator has initialised its share state, which
-has the offsets of the records that are in flight or acknowledged.
+A partition can be assigned only after the share coordinator has initialised its share state: the
+offsets of the records that are in flight or acknowledged.
 
     initializing   the share coordinator was asked, but has not answered
     initialized    these partitions can be assigned
     deleting       topics whose share state is being deleted with the group
 
-Dicts and sets have the order of Kafka's hash tables; comparisons ignore the order.
+Dicts and sets have the order of Kafka's hash maps and sets; comparisons ignore the order.
 
 Source   ShareGroup.java, ModernGroup.java, ShareGroupMember.java, InitMapValue,
          GroupMetadataManager.combineInitMaps (Kafka 4.4.0); docs/behaviour/share-groups.md.
@@ -43,7 +43,7 @@ StateTopics = Mapping[Uuid, NamedPartitions]
 
 
 class ShareState(Frozen):
-    """Partitions by the status of their share state; `since_ms` is the time of their record."""
+    """Partitions by the status of their share state. `since_ms` is the time of that record."""
 
     initializing: StateTopics
     initialized: StateTopics
@@ -86,7 +86,7 @@ Partitions = Mapping[Uuid, Mapping[int, None]]
 
 
 class ShareGroupMember(AssignedMember):
-    """A member; its assigned partitions can be assigned to other members, too."""
+    """A member of a share group; its partitions can be assigned to other members, too."""
 
     subscribed_topic_names: Names = field(default_factory=dict)
     assigned: Partitions = field(default_factory=dict)
@@ -127,7 +127,7 @@ class ShareGroup(AssigningGroup[ShareGroupMember, Target]):
         return counts
 
     def misses_initialized_partitions(self) -> bool:
-        """Returns whether a subscribed topic's initialised partitions are not those in targets."""
+        """Returns whether a subscribed topic's initialised partitions differ from its targets."""
         if self.share_state is None or self.is_empty:
             return False
         for topic, (name, partitions) in self.share_state.initialized.items():

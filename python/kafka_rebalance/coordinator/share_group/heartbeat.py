@@ -46,7 +46,7 @@ def share_step(
     *,
     is_new_epoch: bool,
 ) -> ShareGroupMember:
-    """Returns the member's next state; `topics` has the ids to which it subscribes."""
+    """Returns the member's next state; `topics` holds the ids to which it subscribes."""
     if epoch != member.member_epoch:
         return replace(
             member,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Has the share state of new partitions initialised, and forgets that of deleted topics and groups.
+"""Has the share state of new partitions initialised; forgets it with deleted topics and groups.
 
 1. A heartbeat that finds subscribed partitions without share state writes a record: they are being
    initialised. After 30 s, a heartbeat asks again.
@@ -47,7 +47,7 @@ from .group import (
 def mark_share_state(
     state: Shard, request_id: int, request: DeleteGroups, group_ids: tuple[str, ...]
 ) -> bool:
-    """Marks as deleted the share state of the first empty group with any; False if none has any."""
+    """Marks as deleted the share state of the first empty group that has any; False if none has."""
     for at, group_id in enumerate(group_ids):
         group = of_kind(state.groups.get(group_id), ShareGroup)
         if group is not None and group.share_state is not None and group.is_empty:
@@ -78,7 +78,7 @@ _UNKNOWN_NAME = "<UNKNOWN>"
 def ask_for_share_state(
     state: Shard, group: ShareGroup, names: Iterable[str], records: log.Records
 ) -> ShareStateDue | None:
-    """Returns what the host must initialise after this request, and adds its record; else None."""
+    """Returns the partitions that the host must initialise, and adds their record; else None."""
     # 1.
     asked = _uninitialized(state, group.share_state, names)
     if not asked:
@@ -125,7 +125,7 @@ def share_state_initialized(state: Shard, due: ShareStateDue) -> None:
 
 
 def _done(state: Shard, due: ShareStateDue) -> StateTopics:
-    """Returns the partitions with their topics' names, in the order of Kafka's tables."""
+    """Returns the partitions of `due` with their topics' names, in the order of Java's maps."""
     sets = by_topic_id({topic: in_new_map(partitions) for topic, partitions in due.partitions})
     return by_topic_id(
         {topic: NamedPartitions(_name(state, topic), tuple(one)) for topic, one in sets.items()}

@@ -29,7 +29,7 @@ _ASSIGNOR = "simple"
 
 
 class ShareGroups(BrokerAssigned):
-    """Share groups."""
+    """The functions of share groups, by the names of `GroupKind`."""
 
     group_class = ShareGroup
     member_class = ShareGroupMember

@@ -7,7 +7,7 @@
     active               task -> process that has it, or still has to revoke it
     standby, warmup      task -> the processes that have it
 
-Records change a group. These fields are in no record: `unlogged`; `refresh_at`;
+Records change a group. No record contains these fields: `unlogged`; `refresh_at`;
 `shutdown_member_id`, the first member that asked to shut the application down.
 
 Source   StreamsGroup.java (Kafka 4.4.0); KIP-1071; docs/behaviour/streams-groups.md.
@@ -43,7 +43,7 @@ NO_TASKS = frozenset[Task]()
 
 
 class GroupTasks(NamedTuple):
-    """Tasks that a member has according to its request, or will have according to its target."""
+    """The tasks that a member reports in a request, or those that its target gives it."""
 
     active: frozenset[Task] = NO_TASKS
     standby: frozenset[Task] = NO_TASKS
@@ -51,7 +51,7 @@ class GroupTasks(NamedTuple):
 
 
 class MemberTasks(NamedTuple):
-    """Tasks of a member; each active task with the assignment epoch in which the member got it."""
+    """A member's tasks; each active task with the assignment epoch in which the member got it."""
 
     active: Mapping[Task, int] = {}
     standby: frozenset[Task] = NO_TASKS
@@ -70,7 +70,7 @@ NOTHING_ASSIGNED = MemberTasks()
 
 
 def has_one_of(owned: GroupTasks, tasks: MemberTasks) -> bool:
-    """Returns whether `owned` has one of the tasks, in the same role."""
+    """Returns whether `owned` contains one of the tasks, in the same role."""
     return not (
         owned.active.isdisjoint(tasks.active)
         and owned.standby.isdisjoint(tasks.standby)
@@ -91,7 +91,7 @@ def task_list(tasks: Iterable[Task]) -> TaskList:
 
 
 class TasksState(StateNumber):
-    """STABLE, or what a member waits for: its own revocations, or tasks that others release."""
+    """STABLE, or a member waits: until it has revoked its tasks, or others have released theirs."""
 
     STABLE = 1
     UNREVOKED_TASKS = 2
@@ -100,7 +100,7 @@ class TasksState(StateNumber):
 
 
 class StreamsGroupMember(AssignedMember):
-    """A member; all members of one process have its `process_id`."""
+    """A member of a streams group; all members of one process have its `process_id`."""
 
     previous_member_epoch: int = 0
     state: TasksState = TasksState.STABLE
@@ -116,7 +116,7 @@ class StreamsGroupMember(AssignedMember):
         return self.state is TasksState.UNREVOKED_TASKS
 
     def is_assigned_alike(self, other: "StreamsGroupMember") -> bool:
-        """Returns whether the fields on which an assignment of tasks depends are equal in both."""
+        """Returns whether both members are equal in all fields that affect assignments of tasks."""
         reads = attrgetter("topology_epoch", "rack_id", "client_tags", "process_id")
         return bool(reads(self) == reads(other))
 
@@ -134,8 +134,8 @@ class RefinedTargets(NamedTuple):
 class Unlogged(NamedTuple):
     """Values that are in no record; a failed append restores the earlier values.
 
-    `configured` is the topology over the present topics; `refined` the targets with which members
-    were reconciled last.
+    `configured` is the topology over the present topics; `refined` are the targets with which
+    members were last reconciled.
     """
 
     configured: ConfiguredTopology | None = None
@@ -149,8 +149,8 @@ _NOTHING_UNLOGGED = Unlogged()
 class StreamsGroup(AssigningGroup[StreamsGroupMember, GroupTasks]):
     """A streams group; a method either only reads it, or makes one change.
 
-    `unlogged_before` has the id of the append that followed the last change of `unlogged`, and the
-    value that a failure of this append restores.
+    `unlogged_before` holds the id of the append that followed the last change of `unlogged`, and
+    the value that a failure of this append restores.
     """
 
     group_type: ClassVar[str] = "streams"
@@ -217,7 +217,7 @@ class StreamsGroup(AssigningGroup[StreamsGroupMember, GroupTasks]):
             self.unlogged = self.unlogged_before[1]
 
     def keep_unlogged(self, before: "StreamsGroup") -> None:
-        """Quirk: the owners of a standby task or warm-up stay those in `before`, if it has any."""
+        """Quirk: a standby task or warm-up keeps its owners in `before`, if it has any there."""
         self.unlogged, self.unlogged_before = before.unlogged, before.unlogged_before
         self.shutdown_member_id = before.shutdown_member_id
         for owners, others in ((self.standby, before.standby), (self.warmup, before.warmup)):

@@ -6,7 +6,7 @@
 3. Room for a member.         7. This member's reconciliation (`reconciliation.py`).
 4. The member and its epoch.
 
-The response has the member's tasks, if it joins or has got others, and the statuses.
+The response lists the member's tasks, if the member joins or got others, and the statuses.
 
 Source   GroupCoordinatorService.streamsGroupHeartbeat, GroupMetadataManager.streamsGroupHeartbeat
          (Kafka 4.4.0); docs/behaviour/streams-groups.md#2-heartbeats, with the quirk of
@@ -54,7 +54,7 @@ _KNOWS_TAGS = 1
 def group_status(
     event: Received, group: StreamsGroup, change: StreamsChange, member: StreamsGroupMember
 ) -> list[wire.StreamsStatus]:
-    """Returns the response's statuses, without those about delays and a stale topology."""
+    """Returns the response's statuses, except those about delays and a stale topology."""
     status = [] if change.topology.status is None else [change.topology.status]
     if group.shutdown_member_id is not None:
         status.append(wire.StreamsStatus.SHUTDOWN_APPLICATION)

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Special to streams groups: the topology, tasks, the initial rebalance delay (KIP-1071).
 
-Quirk    the first heartbeat configures the topology of a group object that its own records then
-         replace. If no other heartbeat arrives before the initial delay ends, no targets are
-         computed then; the next heartbeat computes them.
+Quirk    the first heartbeat configures the topology on a group object, and its own records then
+         replace that object. If no other heartbeat arrives before the initial delay ends, no
+         targets are computed then; the next heartbeat computes them.
 Source   GroupMetadataManager (replay, computeDelayedTargetAssignment), StreamsGroup
          (asDescribedGroup, validateOffsetCommit), StreamsGroupMember (Builder,
          asStreamsGroupDescribeMember) (Kafka 4.4.0); docs/behaviour/streams-groups.md.
@@ -47,7 +47,7 @@ from .topology import described, sources_by_name
 
 
 class StreamsGroups(BrokerAssigned):
-    """Streams groups."""
+    """The functions of streams groups, by the names of `GroupKind`."""
 
     group_class = StreamsGroup
     member_class = StreamsGroupMember

@@ -2,14 +2,15 @@
 """Moves one member toward its target, at its heartbeat, in the three roles of tasks.
 
 1. STABLE in the target's epoch, or UNREVOKED_TASKS and a pending task is not given up yet: the
-   member stays as it is. If it has given up all of them, its epoch counts as one larger in 3.
-2. Changes of role within the member are made at once: an active task becomes a standby task,
-   standby tasks become warm-ups and the reverse. The old role is not revoked, except that of the
-   active task. A standby task or warm-up that becomes active is kept until the active task is
+   member stays as it is. If it has given up all pending tasks, step 3 counts its epoch as one
+   larger.
+2. Changes of role within the member are made at once: an active task becomes a standby task, a
+   standby task a warm-up, or a warm-up a standby task. The old role is not revoked, unless it is
+   the active one. A standby task or warm-up that becomes active is kept until the active task is
    granted; a step that revokes grants none.
 3. If tasks are revoked that the member has not given up already, it is UNREVOKED_TASKS in its old
-   epoch, and gets nothing new. Otherwise it enters the target's epoch with what is kept and added:
-   UNRELEASED_TASKS if a task of the target is not free, else STABLE.
+   epoch, and gets nothing new. Otherwise it enters the target's epoch with the kept and the added
+   tasks: UNRELEASED_TASKS if a task of the target is not free, else STABLE.
 
 Source   streams/CurrentAssignmentBuilder (Kafka 4.4.0); KIP-1071;
          docs/behaviour/streams-groups.md#4-reconciliation.
@@ -34,7 +35,7 @@ from .group import (
 
 
 class TaskReconciliation(Frozen):
-    """The inputs of a member's reconciliation; `owned` None: it did not report its tasks."""
+    """The inputs of a member's reconciliation. `owned` None: it did not report its tasks."""
 
     group: StreamsGroup
     target_epoch: int
@@ -58,7 +59,7 @@ class TaskReconciliation(Frozen):
         return self._computed(member, epoch)
 
     def _has_one_of(self, tasks: MemberTasks) -> bool:
-        """Returns whether the member has one of the tasks, or did not report what it has."""
+        """Returns whether the member has one of the tasks, or did not report its tasks."""
         return self.owned is None or has_one_of(self.owned, tasks)
 
     def _computed(self, member: StreamsGroupMember, epoch: int) -> StreamsGroupMember:

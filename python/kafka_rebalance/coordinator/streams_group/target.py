@@ -3,10 +3,10 @@
 
 1. While the initial rebalance delay runs, nobody has a target: ASSIGNMENT_DELAYED.
 2. If the targets of the group's epoch exist, they are the answer. A refined assignment that differs
-   from what the member has makes a new epoch with unchanged targets.
-3. Within the assignment interval after the last targets, they are the answer: ASSIGNMENT_DELAYED.
-4. Otherwise the assignor sees the members in the order of the group's table, each with the tasks
-   that it has at present, not with its target.
+   from the member's present one makes a new epoch with unchanged targets.
+3. Within the assignment interval after the last targets, those are the answer: ASSIGNMENT_DELAYED.
+4. Otherwise the assignor sees the members in the order of the group's hash map, each with its
+   present tasks, not with its target.
 
 Source   GroupMetadataManager.maybeUpdateStreamsTargetAssignment, streams/TargetAssignmentBuilder
          (Kafka 4.4.0); docs/behaviour/streams-groups.md#3-when-targets-are-computed.
@@ -33,13 +33,13 @@ from .topology import ConfiguredTopology
 
 NUM_STANDBY_REPLICAS = "num.standby.replicas"
 MOST_TASKS = 100_000
-"""The most active and standby tasks of a group together; Kafka has no such bound."""
+"""The largest number of a group's active and standby tasks together; Kafka has no such limit."""
 
 
 class StreamsChange(Frozen):
     """A change of a group: `member` replaces the member that has its id or instance id.
 
-    `refined` has the refined targets of a Stable group without another reason for a new epoch. The
+    `refined`: the refined targets of a Stable group without another reason for a new epoch. The
     epoch then grows if the member's assignment differs from its target.
     """
 
@@ -133,7 +133,7 @@ def _task_set(tasks: Iterable[TopicPartition]) -> frozenset[Task]:
 
 
 def _seen(member: StreamsGroupMember) -> StreamsMember:
-    """Returns what the assignor sees of a member."""
+    """Returns a member as the assignor sees it."""
     active, standby, _ = member.assigned
     return StreamsMember(
         member.process_id,

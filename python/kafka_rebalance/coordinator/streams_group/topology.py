@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The topology of a streams group over the cluster's topics: its tasks, and what is missing.
+"""The topology of a streams group over the cluster's topics: its tasks, and the missing topics.
 
 1. Source topics must exist.
 2. Internal topics get their numbers of partitions: (a) repartition topics, (b) the topics of each
@@ -45,7 +45,7 @@ class ConfiguredTopology(Frozen):
 
 
 def described(topology: wire.StreamsTopology, counts: Mapping[str, int]) -> wire.DescribedTopology:
-    """Returns a topology as a description has it, all lists sorted.
+    """Returns a topology as descriptions show it, all lists sorted.
 
     `counts` are the partitions of the topics, if the topology is ready: then all of them exist.
     """
@@ -69,7 +69,7 @@ def described(topology: wire.StreamsTopology, counts: Mapping[str, int]) -> wire
 
 
 def configure(topology: wire.StreamsTopology, cluster: ClusterTopics) -> ConfiguredTopology:
-    """Returns the topology over these topics. Errors: RequestRefused if none can make it valid."""
+    """Returns the topology over these topics. Errors: RequestRefused if no topics make it valid."""
     refuse_wrong_places(topology)  # Kafka reads the co-partition groups before anything else
     counts = {name: one.partitions for name, one in cluster.topics.items()}
     # 1.

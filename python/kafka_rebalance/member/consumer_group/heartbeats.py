@@ -214,7 +214,7 @@ def _back_off(state: AsyncMembership) -> None:
 
 
 def fence(state: AsyncMembership) -> None:
-    """Loses all partitions; unless the member was leaving, it then rejoins with its old id."""
+    """Loses all partitions; a member that was not leaving then rejoins with its old id."""
     if state.state in (_S.PREPARE_LEAVING, _S.LEAVING):
         state.move(_S.UNSUBSCRIBED)
     elif state.state not in NOT_IN_GROUP:

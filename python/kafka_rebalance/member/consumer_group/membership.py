@@ -35,8 +35,7 @@ class LocalAssignment(NamedTuple):
     """An assignment as sent by the coordinator, or as applied: sorted partitions by topic id.
 
     `epoch` is a counter of the client, which grows with each assignment that differs from the one
-    before. So the member also acknowledges an assignment that returns to the partitions it applied
-    last.
+    before. So the member also acknowledges a new assignment that equals the one it last applied.
 
     Source   AbstractMembershipManager.LocalAssignment (Kafka 4.4.0).
     """

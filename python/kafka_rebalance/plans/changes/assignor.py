@@ -2,15 +2,16 @@
 """The change of the assignor by a rolling bounce: each member restarts with another list.
 
 1. A member leaves or comes back, as in `BounceMembers`; a static member returns before its session
-   ends. After its restart, it sends what its library sends under the first assignor of its new
-   list.
+   ends. After its restart, it sends the data that its library sends under the first assignor of its
+   new list.
 2. The members vote (`assignors/selection.py`). The new assignor is selected as soon as the last
    member that lists only the old one has left; a static member's return can also change the vote.
 3. The leader assigns with its class of the selected name. If the leader is unknown, the play takes
    the first member; after a leader leaves, the first member of the broker's map leads.
 4. A member is eager unless all assignors of its list are cooperative. In an eager group
    (`lists_eager`), a member that has not restarted is eager. Eager members revoke all partitions.
-   They claim them only if the selected assignor is eager and also made the last assignment.
+   They claim these partitions only if the selected assignor is eager and also made the last
+   assignment.
 
 Mirror of `SwitchAssignor`: `src/plans/changes/assignor.rs`.
 
@@ -121,7 +122,7 @@ def restarts(group: GroupSpec, old: AssignorNames, new: AssignorNames) -> "list[
 
 
 class Restart(NamedTuple):
-    """The restart of one member in a bounce; `began` is the group before the whole bounce.
+    """The restart of one member in a bounce. `began` is the group before the whole bounce.
 
     `waiting` are the ids of this member and of those that restart later. If `was_eager`, they list
     an eager assignor beside `old`.

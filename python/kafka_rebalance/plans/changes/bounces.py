@@ -6,10 +6,10 @@ returns earlier, there is one rebalance. A broker that assigns reacts to the lea
 heartbeat of any member. A group with a leader reacts when all other members have joined again; each
 of them does this at its next heartbeat.
 
-Each other member sends one heartbeat per `interval` (ms), at an unknown time. If all these times
-are equally likely, the chance that no heartbeat has come after `away` ms is `(1 - away / interval)
-** others`; the chance that at least one is missing is `1 - (away / interval) ** others`. A plan
-plays the more likely course.
+Each other member sends one heartbeat per `interval` (ms), at an unknown time. All these times are
+taken as equally likely. After `away` ms, the chance that no heartbeat has come is `(1 - away /
+interval) ** others`; the chance that at least one is missing is `1 - (away / interval) ** others`.
+A plan plays the likelier course: one rebalance for a restart, or two.
 
 Source   GroupMetadataManager: consumerGroupLeave, shareGroupLeave, streamsGroupLeave; the
          heartbeats' maybeUpdateTargetAssignment; classicGroupLeaveToClassicGroup,

@@ -24,7 +24,7 @@ _COUNT = re.compile(r"[0-9]{1,9}", re.ASCII)
 
 
 class Verb(NamedTuple):
-    """The first word of a change's text, also its option; `default` is the value if none is set."""
+    """The first word of a change's text, also its option. `default` is the value if none is set."""
 
     name: str
     metavar: str
@@ -59,7 +59,8 @@ class Change(ABC):
         return str(self)
 
     def renamed(self, ids: MadeUp) -> Self:
-        """Returns this change for another draw: the names of draw 0 replaced by those of `ids`.
+        """Returns this change for another draw (plan with other made-up names), with that draw's
+        names.
 
         A plan calls this before it plays the change. The default returns the change itself.
         """

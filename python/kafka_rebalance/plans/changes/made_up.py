@@ -51,7 +51,7 @@ class Basis(Enum):
 
 
 class Newcomer(NamedTuple):
-    """A member with a made-up id; `name` is the part before the UUID (a bare id has none)."""
+    """A member with a made-up id. `name` is the part before the UUID (a bare id has none)."""
 
     member_id: str
     name: str
@@ -78,9 +78,9 @@ class MadeUp:
     """Makes up the ids of one draw, each only once; draw 0 is the plan itself.
 
     `made` are the newcomers so far, in order. `aliases` maps member ids and instance ids of draw 0
-    to those of this draw; `client_aliases` maps client ids. `places_guessed`, `topics_guessed` and
-    `topic_ids_guessed` are True if racks of new replicas, the order of topics in a subscription, or
-    the id of a topic that does not exist yet were guessed.
+    to the ids of this draw; `client_aliases` maps client ids. `places_guessed`, `topics_guessed`
+    and `topic_ids_guessed` are True if racks of new replicas, the order of topics in a
+    subscription, or the id of a topic that does not exist yet were guessed.
     """
 
     def __init__(self, group_id: str, draw: Draw = PLANNED) -> None:
@@ -151,8 +151,9 @@ class MadeUp:
     ) -> tuple[str, ...]:
         """Returns the `topics` (two or more) of a new process in a guessed order.
 
-        Draw 0 returns them as they are. The first process of an even draw lists them like another
-        member (`alike`), that of an odd draw in another order. Later processes list them at random.
+        In draw 0, the method returns `topics` unchanged. In an even draw, the first process lists
+        them like another member (`alike`), in an odd draw in another order. Later processes list
+        them at random.
         """
         is_first, self.topics_guessed = not self.topics_guessed, True
         if self._draw == 0:
@@ -191,7 +192,7 @@ class MadeUp:
 
 
 def chosen_id(group_id: str, draw: int, count: int) -> bytes:
-    made = _core.uuid5(f"{group_id}/{draw}/{count}")  # version 5, and version 4 is to be
+    made = _core.uuid5(f"{group_id}/{draw}/{count}")  # version 5 becomes version 4
     return bytes((*made[:6], made[6] & 0x0F | 0x40, *made[7:]))
 
 

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """The order in which a broker visits the members of a group whose target it computes.
 
-The highest bits of a member's hash select its slot; in a slot, newer members come first. Before a
-member is put into the table (or replaced there), the table doubles if one more member would be too
-many. It never shrinks: a group that once was larger may have a larger table. This can only change
-the order of members that share a slot of the assignor's own map.
+The broker keeps members in a hash map (the *table*). The highest bits of a member's hash select its
+slot; in a slot, newer members come first. Before a member is put into the table (or replaced
+there), the table doubles if one more member would be too many. It never shrinks: a group that once
+was larger may have a larger table. This can only change the order of members that share a slot of
+the assignor's own map.
 
 Source   BaseHashTable: baseAddOrReplace, findSlot; SnapshottableHashTable (Kafka 4.4.0).
 """

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Computes what a group's members send after a change to another assignor.
+"""Computes the data that a group's members send after a change to another assignor.
 
-1. Under an assignor with the same protocol name (range, librdkafka/range), members send what they
-   sent before, and keep their rebalance protocol.
-2. Else they list only the new assignor, and send what Kafka's newest client sends, as this
+1. Under an assignor with the same protocol name (range, librdkafka/range), members send the same
+   data as before, and keep their rebalance protocol.
+2. Else they list only the new assignor, and send the data that Kafka's newest client sends, as this
    project's plug-ins do. A rack stays unknown if the member's old version did not send it.
 3. Only librdkafka's leaders read the subscription version. A change of assignor keeps the clients,
    so versions 1 to 3 stay under librdkafka's assignors. Clients of version 0 have no cooperative
@@ -24,7 +24,7 @@ from kafka_rebalance.group.spec import GroupSpec
 
 
 def run_by(group: GroupSpec, assignor: str) -> GroupSpec:
-    """Returns the group with this assignor; its members' data is what they then send."""
+    """Returns the group with this assignor, and with the data that its members then send."""
     if assignor == group.assignor:
         return group
     # 1.

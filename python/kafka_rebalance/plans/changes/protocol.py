@@ -7,7 +7,7 @@ To "consumer":
    assigns; after that, the broker assigns.
 2. The member is back with `group.protocol=consumer`. The first such heartbeat converts the group:
    the classic assignment becomes the present target, and the broker's assignor runs over all
-   members, in the order of the table into which it copies them.
+   members, in the order of the hash map into which it copies them.
 3. A static member does not leave. It gets its partitions back without a new target. Only the first
    one starts a rebalance, because it converts the group.
 4. Members that have not yet restarted follow each new target by the classic protocol: they join
@@ -58,8 +58,9 @@ class SwitchProtocol(Change, Frozen):
     """All members restart one after another, in join order, with another `group.protocol`.
 
     `protocol` is "consumer" or "classic". `assignor` is the group's assignor afterwards. For
-    "consumer", it is the broker's uniform (also for None) or range; for "classic", a classic one,
-    such as librdkafka/range (None means range, the first in the Java client's default list).
+    "consumer", it is the broker's uniform or range (None means uniform); for "classic", a classic
+    assignor, such as librdkafka/range (None means range, the first in the Java client's default
+    list).
     """
 
     protocol: str
@@ -170,7 +171,10 @@ def _joins_again(group: GroupSpec) -> bool:
 
 
 class _Restart(NamedTuple):
-    """One member's restart; `left` restart later. `stops`: eager classic members stop each time."""
+    """One member's restart.
+
+    Members in `left` restart later. If `stops`, eager members stop each time.
+    """
 
     member: Member
     left: frozenset[str]
@@ -204,7 +208,7 @@ class _Restart(NamedTuple):
     def _come_back(self, group: GroupSpec, ids: MadeUp) -> Edited:
         converts = self.protocol == CONSUMER and group.assignor not in SERVER_SIDE
         waiting = held_by(group, {self.member.member_id})
-        # The broker copies its table first; then the replaced member has the last place.
+        # The broker copies its hash map first; then the replaced member has the last place.
         members = _in_brokers_order(group, self)
         # The last static member's entry stays while it is away, so the group is not yet classic.
         back = restarted(self.member, ids, group.members, is_bare=True)
@@ -238,7 +242,8 @@ def _led_by_client(group: GroupSpec, assignor: str) -> GroupSpec:
     """Returns the group with this classic assignor.
 
     A librdkafka client sorts the topics of its subscription. Its leader adds the topics of one
-    member after another to its request for metadata, and the broker's answer has this order.
+    member after another to its request for metadata, and the broker's response lists them in this
+    order.
     """
     if library_of(assignor) != "librdkafka":
         return group.edited(assignor=assignor)
@@ -253,7 +258,7 @@ def _led_by_client(group: GroupSpec, assignor: str) -> GroupSpec:
 
 def _in_brokers_order(group: GroupSpec, restart: _Restart) -> tuple[Member, ...]:
     """Returns the group's members. If the restart converts a classic group, they are in the order
-    in which the broker copies them from the classic group's `HashMap` into its own table.
+    in which the broker copies them from the classic group's `HashMap` into its own hash map.
     """
     if restart.protocol == CLASSIC or group.assignor in SERVER_SIDE:
         return group.members

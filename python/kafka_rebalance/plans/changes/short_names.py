@@ -9,7 +9,7 @@ from kafka_rebalance.group.model import id_text
 from .made_up import UUID_AT_END, chosen_id, in_hex
 
 _BARE_ID = 22
-"""The length of a bare id: a UUID in base64."""
+"""The length of a bare id, which is a UUID in base64 and nothing else."""
 
 _MOST_LOOKED_AT = 10_000
 """The largest number of ids that `was_made_up` makes again to compare them with a name."""

@@ -6,8 +6,8 @@ process to process. The sticky classes of both libraries compare the members' *l
 answers depend on this order. No other assignor's answer does; members of a group that the broker
 assigns send sorted topics.
 
-A plan uses the order in the group's line or in the change; each draw uses its own
-(`MadeUp.listed`). These classes run in Python only, so there is no mirror in Rust.
+A plan uses the order in the group's line or in the change; each draw (a play with other ids) has
+its own (`MadeUp.listed`). These classes run in Python only, so there is no mirror in Rust.
 
 Source   kafka-python 3.0.12, aiokafka 0.14.0 (SubscriptionState; _are_subscriptions_identical of
          the sticky class). Java uses a TreeSet; librdkafka and kafka-python's cooperative-sticky

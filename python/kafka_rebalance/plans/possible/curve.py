@@ -31,14 +31,15 @@ MOST_POINTS = 100
 """Up to this K, the curve has all points; then the least K of each `greatest`, and the last one."""
 
 _NEAR = 105
-"""The knee is the first point whose fullest member has at most this percentage of the best one."""
+"""The knee is the first point whose largest load is at most this percentage of the least one."""
 
 
 class Curve(Frozen):
     """The best balance for each number of partitions that may be taken from their owners.
 
-    `points` begin with K = 0 (only partitions without an owner are assigned), and end with the
-    fewest that the best balance takes. `partitions` is the number of assigned partitions.
+    K is the number of partitions that may be taken. `points` begin at K = 0 (only partitions
+    without an owner are assigned) and end at the smallest K that allows the best balance.
+    `partitions` is the number of assigned partitions.
     """
 
     group_id: str
@@ -54,7 +55,7 @@ class Curve(Frozen):
 
     @property
     def first_best(self) -> CurvePoint:
-        """Returns the first point whose fullest member has the best possible load."""
+        """Returns the first point whose fullest member has the least possible load."""
         return next(one for one in self.points if one.greatest == self.points[-1].greatest)
 
     def within(self, taken_at_most: int) -> CurvePoint:
@@ -91,7 +92,7 @@ class Curve(Frozen):
         return small_table(self.summary, COLUMNS, self.rows(), lambda row: row)
 
     def rows(self) -> list[tuple[str, ...]]:
-        """Returns rows for `COLUMNS`: the points at which the fullest load falls, and the last."""
+        """Returns rows for `COLUMNS`: each point where the largest load falls; the last point."""
         ends = {one.greatest: one for one in reversed(self.points)}
         shown = sorted([*ends.values(), self.points[-1]], key=lambda one: one.taken_at_most)
         return [

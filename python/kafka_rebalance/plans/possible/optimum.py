@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Finds the best balance of a group and the fewest moves that reach it, with proofs of both.
 
-The best possible result is that of the assignor `balanced` if only moves count as a criterion; the
-modules of `assignors/balance` find it.
+The best possible result is the answer of the assignor `balanced` if only moves count as a
+criterion; the modules of `assignors/balance` find it.
 
 1. Find topic classes, subscription classes, and the owners of partitions.
-2. Find the levels of the best balance.
+2. Find the best balance as levels (sets of members whose loads differ by at most 1).
 3. Find the fewest moves in each level.
 4. Turn numbers into partitions.
 
@@ -165,7 +165,7 @@ def _named(group: GroupSpec, classes: "Classes", level: "ClassLevel") -> Level:
 
 
 def from_core(found: "_core.Possible", member_ids: tuple[str, ...]) -> Possible:
-    """Converts a result of the core; `member_ids` are those of the group, in join order."""
+    """Converts a result of the core; `member_ids` are the group's member ids, in join order."""
     best = from_columns(member_ids, found.assignment)
     members = [tuple(member_ids[m] for m in one.members) for one in found.levels]
     levels = (

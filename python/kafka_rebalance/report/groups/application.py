@@ -81,7 +81,7 @@ def print_application(group: GroupSpec, one: Replay) -> None:
 
 
 def print_assumed(one: Replay) -> None:
-    """Prints whether the replay has the present assignment, and which settings are assumed."""
+    """Prints whether the replay produces the present assignment, and which settings are assumed."""
     if one.problem is None:
         print_wrapped("Checked: the last rebalance, played again, has the present assignment.")
     else:
@@ -140,7 +140,7 @@ def print_application_plan(plan: ApplicationPlan, *, everything: bool) -> None:
 
 
 def print_settings(compared: Sequence[ComparedSettings]) -> None:
-    """Prints the figures of changes under several settings; the first row has the present ones."""
+    """Prints the figures of changes under several settings; the present ones are the first row."""
     now, *others = compared
     what = ", ".join(map(str, now.plan.changes))
     print_wrapped(f"{now.plan.group.group_id}{what and f', {what}'}: {_better(now, others)}.")
@@ -170,7 +170,7 @@ def print_settings(compared: Sequence[ComparedSettings]) -> None:
 
 
 def _better(now: ComparedSettings, others: Sequence[ComparedSettings]) -> str:
-    """Returns text on what differs under other settings; with changes, what gets better."""
+    """Returns the differences under other settings as text; with changes, the improvements."""
     told = ["as now, it never settles"] if not now.plan.likeliest.settled else []
     for one in others:
         name = ", ".join(f"{k}={v}" for k, v in one.new_settings.items())
@@ -196,7 +196,7 @@ def _differences(now: ComparedSettings, one: ComparedSettings) -> Iterator[str]:
 
 
 def print_task(plan: ApplicationPlan, one: TaskExplanation) -> None:
-    """Prints why a task is where it is, and its rebalances in the changes' likeliest course."""
+    """Prints why a task is where it is, and its rebalances in the plan's likeliest course."""
     names, (first, *more) = plan.replay.names, one.reasons
     print_wrapped(shortened(f"{plan.group.group_id}: {first}", names))
     for reason in more:
@@ -270,7 +270,7 @@ def summary(plan: ApplicationPlan) -> str:
 
 
 def _alike(phase: list[Call]) -> list[Call]:
-    """Returns a phase without its numbers of records, so that phases which differ only in these are
+    """Returns a phase without its numbers of records: then phases that differ only in these are
     equal.
     """
 

@@ -102,8 +102,9 @@ def print_members(
     *,
     everything: bool,
 ) -> None:
-    """Prints a row for each member (without `everything`, only for the first ones). A column's
-    function takes a member and the most characters that a list may have (None: no limit).
+    """Prints a row for each member (without `everything`, only for the first ones).
+
+    A column's function takes a member and the largest number of characters of a list (None: any).
     """
     shown = members if everything else members[:_MOST_ROWS]
     most = None if everything else _MOST_CHARACTERS

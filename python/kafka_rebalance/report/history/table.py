@@ -23,7 +23,7 @@ GROUP_COLUMNS = ["group", "rebalances", "avoidable", "within", "moves", "causes"
 
 _MOST_CAUSES = 3
 _USEFUL = ("rolling", "flapping", "new ids", "never settles", "never warm", "idle", "storm")
-"""The kinds of patterns; of remedies that spare as many rebalances, the first is told."""
+"""The kinds of patterns. If two remedies save equally much, that of the first kind is shown."""
 
 
 _Groups = Mapping[str, Sequence[RecordedRebalance]]
@@ -49,7 +49,7 @@ def print_groups(groups: _Groups, patterns: Sequence[Pattern], *, everything: bo
 def answer_of(rows: Sequence[RecordedRebalance], groups: int = 1) -> str:
     """Returns a sentence: how many rebalances, within which time, and the most frequent causes.
 
-    The second rounds of cooperative members are no cause: they come last.
+    The second rounds of cooperative members are not a cause: they come last.
     """
     within, moves = _within(sorted(rows, key=lambda row: row.time_ms)), total_moves(rows)
     text = counted(len(rows), "rebalance") + (f" of {groups} groups" if groups > 1 else "")
@@ -246,7 +246,7 @@ def print_replay(replayed: Sequence[ReplayedRebalance]) -> None:
 def print_counterfactuals(
     rows: Sequence[RecordedRebalance], played: Sequence[Counterfactual]
 ) -> None:
-    """Prints the recorded totals of all groups, and those that each assignor would have had."""
+    """Prints the recorded totals of all groups, and the totals under each assignor played."""
     held = [row for row in rows if row.is_rebalance and row.members]
     recorded = f"{counted(len(held), 'rebalance')}, {counted(total_moves(held), 'move')}"
     if empty := sum(row.is_rebalance and not row.members for row in rows):
@@ -304,7 +304,7 @@ def _of_all(played: Sequence[Counterfactual]) -> list[str]:
 
 
 def _with_static(played: Sequence[Counterfactual], *, static: bool) -> list[Counterfactual]:
-    """Returns one counterfactual of each group; with `static`, that with static members, if any."""
+    """Returns one counterfactual of each group: `static` prefers the one with static members."""
     chosen: dict[str, Counterfactual] = {}
     for one in played:
         if not one.is_static or static:

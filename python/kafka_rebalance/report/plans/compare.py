@@ -30,8 +30,8 @@ def print_comparison(
     """Prints all assignors, the recommendation with its reason, and how to switch to it.
 
     `times` holds the simulated figures in seconds of each assignor, and of `alone` under its label.
-    `assumed` is the text on the simulation's assumptions; if `times` is empty, on why there are no
-    figures. `given` is the part of the command line that selects the input and the group.
+    `assumed` names the simulation's assumptions or, if `times` is empty, the reason why there are
+    no figures. `given` is the part of the command line that selects the input and the group.
     """
     print_wrapped(comparison.summary)
     print()

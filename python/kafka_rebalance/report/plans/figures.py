@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Prints the figures of one plan, those of many plans as a table, and figures in seconds."""
+"""Prints the figures of one plan, the figures of many plans as a table, and figures in seconds."""
 
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
@@ -137,7 +137,7 @@ def range_text(
     between: str = "{} to {} with other seeds",
     text_of: Callable[[int], str] = seconds_text,
 ) -> str:
-    """Returns the median, the least and the most as text, and how many runs never settled."""
+    """Returns the median, the smallest and the largest value, and how many never settled."""
     if spread.least is None or spread.median is None or spread.most is None:
         return "never"
     median, least, most = map(text_of, (spread.median, spread.least, spread.most))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The switch of a fleet to another protocol: which groups can switch, in what order, at what cost.
+"""The switch of a fleet to another protocol: the groups that can switch, in order, with the cost.
 
 Order    by how often partitions have no reader or wait for their member, fewest first, then by
          moves, then by id: so a surprise costs little at first. Groups that lose reads within
@@ -31,10 +31,10 @@ _Row = Mapping[str, Any]
 
 
 class FleetSwitch(NamedTuple):
-    """The rows of the groups that can switch, in order, and of those that cannot.
+    """The groups that can switch, in order, and the groups that cannot, as rows.
 
-    `already` counts those that already run the protocol, `other` those that run it with another
-    assignor than the one asked for, `single` those of a kind that has only one protocol.
+    `already` counts the groups that run the protocol already, `other` those that run it with
+    another assignor than the one asked for, `single` those of a kind that has only one protocol.
     """
 
     can: Sequence[_Row]
@@ -68,7 +68,7 @@ class FleetSwitch(NamedTuple):
 
     @property
     def unknown(self) -> list[_Row]:
-        """Returns those of `cannot` that are rebalancing, so nobody knows yet."""
+        """Returns the groups of `cannot` that are rebalancing: they may be able to switch later."""
         return [one for one in self.cannot if _REBALANCES in one["error"]]
 
     @property

@@ -85,7 +85,7 @@ def _print_owners(
     shown = moved if everything else moved[:_MOST_ROWS]
     if shown:
         rows = [(tp, *(names.get(one or "", "nobody") for one in who)) for tp, *who in shown]
-        # Ids break ties, so with other ids the owners may be others.
+        # Ids break ties, so with other ids the owners may differ.
         afterwards = "afterwards (a guess)" if is_guess else "afterwards"
         print_table(("partition", "now", afterwards), rows, left=(1, 2))
     if len(moved) > len(shown):

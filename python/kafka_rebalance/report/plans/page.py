@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Writes a plan as one HTML page that loads nothing else: no font, no image; its script is inside.
 
-The script lets a reader choose a member or a topic: the grid and the rounds then show only what
-happens to that one. Without the script, the page shows everything.
+The script lets a reader choose a member or a topic: the grid and the rounds then show only its
+part. Without the script, the page shows everything.
 """
 
 import json

@@ -30,7 +30,7 @@ _RANGES = (
 
 
 def print_scaled(found: Sequence[Scaled]) -> None:
-    """Prints one group's summary, rows and notes; of several, the present and next count's rows."""
+    """Prints one group's summary, rows and notes; of several groups, the rows of `_steps`."""
     alone = len(found) == 1
     print_wrapped(f"{found[0].group_id}: {found[0].summary}." if alone else _answer(found))
     rows = [
@@ -44,7 +44,7 @@ def print_scaled(found: Sequence[Scaled]) -> None:
 
 
 def _answer(found: Sequence[Scaled]) -> str:
-    """Returns how many groups need fewer members, gain from more, or could from an assignor."""
+    """Returns how many groups need fewer members, gain from more, or gain from another assignor."""
     spare = {one.group_id: one for one in found if not one.now.useful}
     more = {one.group_id for one in found if one.now.members < max(one.worth, default=0)}
     worse = [one.group_id for one in found if one.now.possible < one.now.fullest]
@@ -80,7 +80,7 @@ def scale_page(scaled: Scaled) -> str:
 
 
 def _steps(scaled: Scaled) -> list[Count]:
-    """Returns the least count as good as the present one, that one, and the next useful one."""
+    """Returns the smallest count as good as the present one, the present, the next useful one."""
     worth = [one for one in scaled.counts if one.useful]
     as_well = [one for one in worth if one.members < scaled.members and not scaled.now.useful]
     return [*as_well[-1:], scaled.now, *[one for one in worth if one.members > scaled.members][:1]]

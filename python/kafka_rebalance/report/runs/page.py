@@ -23,7 +23,7 @@ from .timeline import Bar, Look, Mark, TimeAxis, Timeline, timeline_of
 # alike; the labels in the wider bars name the holders.
 _SHADES = ("#9ecae1", "#fdd0a2", "#c7e9c0", "#dadaeb", "#fee391", "#d9d9d9", "#f7b6d2", "#bdbdbd")
 _SAME_SHADE = "held, by another member with this shade"
-# The marks of members with one shade: members 0 to 7 have no mark, members 8 to 15 a line.
+# The marks of members that share a shade: members 0 to 7 have no mark, members 8 to 15 a line.
 _LINES = ("", "M 2 0 V 6", "M 0 2 H 6", "M 2 2 h 2 M 5 5 h 1 M 0 5 h 1")
 _WIDTH, _LEFT, _RIGHT, _ROW, _STEPS = 1100, 110, 60, 18, 90
 _MOST_BARS = 30_000

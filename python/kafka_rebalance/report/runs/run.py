@@ -149,7 +149,7 @@ def stopped_text(stopped: Sequence[measure.Stopped]) -> str:
 
 
 def unread(held: str) -> str:
-    """Returns the heading of the time in which no member reads a partition or runs a task."""
+    """Returns the heading for times in which no member reads a partition or runs a task."""
     return "task-s idle" if held == "task" else "partition-s without reader"
 
 
@@ -210,7 +210,7 @@ def settled_text(settled_ms: int | None, at_ms: int) -> str:
 
 
 def print_seeds(runs: Mapping[str, SeedRuns]) -> None:
-    """Prints events and totals over several seeds, for one run or for several side by side."""
+    """Prints events and totals over several seeds, of one run or of several runs side by side."""
     first = next(iter(runs.values()))
     text = f"{first.title}: {first.summary}"
     if len(runs) > 1:

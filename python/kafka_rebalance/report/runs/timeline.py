@@ -110,7 +110,7 @@ MOST_ROWS = 60
 
 
 class Look(Enum):
-    """What a bar shows."""
+    """The meaning of a bar."""
 
     HELD = "held"
     STUCK = "held, but stuck: the member or its broker is away"
@@ -118,7 +118,7 @@ class Look(Enum):
 
 
 class Bar(NamedTuple):
-    """An interval in one row; `member` is the holder's index, or -1 if there is none."""
+    """An interval in one row. `member` is the holder's index, or -1 if there is none."""
 
     row: int
     from_ms: int

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What all reports share: tables, names, colours, progress bars, the frame of HTML pages."""
+"""The parts that all reports share: tables, names, colours, progress bars, frames of pages."""

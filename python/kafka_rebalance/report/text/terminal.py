@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The command's standard streams: bold and red text, but no control characters from outside names.
+"""The command's standard streams: text may be bold or red; control characters in names are escaped.
 
 Names from outside pass two steps, and `shown` escapes them in both:
 
 1. Cells of tables, wrapped sentences, labels and HTML escape a name before it is laid out. There, a
-   line break in the name can still be told from one of the layout.
+   line break in the name can still be distinguished from a line break of the layout.
 2. `ShownStream` escapes what a direct `print` writes. The command prints line by line, so a line
    break inside one write belongs to a name: no name can forge a second line.
 
@@ -87,7 +87,7 @@ class ShownStream:
 
 
 class _ShownBytes:
-    """The binary stream below, for JSON lines: a line break ends a line, and is never in a name."""
+    """The binary stream of a `ShownStream`, for JSON lines: no name in it contains a line break."""
 
     def __init__(self, own: Any, decoder: codecs.IncrementalDecoder) -> None:
         self._own, self._decoder = own, decoder

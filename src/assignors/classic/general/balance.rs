@@ -317,7 +317,8 @@ fn mixed(id: PartitionId, owner: MemberId) -> u64 {
     BuildHasherDefault::<rustc_hash::FxHasher>::default().hash_one((id, owner))
 }
 
-/// The fewest and the most partitions of any member that is not fixed; updated at every move.
+/// The smallest and the largest number of partitions of a member that is not fixed; updated at
+/// every move.
 pub struct Spread {
     /// `members[n]` is the number of members with n partitions.
     members: Vec<u32>,

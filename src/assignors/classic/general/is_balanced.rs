@@ -10,7 +10,7 @@
 //! - The witness of an earlier test is still a proof if its member could still take the partition
 //!   (`still_holds`).
 //! - In a search for a new witness, only the largest owner of each topic (the one with the most
-//!   partitions) is tested: if any owner has at least two partitions more than a member, then so
+//!   partitions) is tested. If any owner has at least two partitions more than a member, then so
 //!   does the largest (`find_witness`). The order of the members decides only which witness is
 //!   found.
 //! - If a partition may be owned twice, the test depends on the order of owners and may throw. Then

@@ -20,6 +20,8 @@ from kafka_rebalance import GroupSpec, _core
 from kafka_rebalance.group import contract
 from tests.support.contract_lines import LIMIT, MAX, VALID, VALID_STREAMS, as_bytes
 
+pytestmark = pytest.mark.filterwarnings("ignore:.* not a field of the contract")
+
 WRONG: tuple[object, ...] = (
     None, True, False, -1, 0, 1, 3, 4, MAX, MAX + 1, -(2**31) - 1, 2**63, 2**64, 10**40, 1.5, -0.0,
     1e400, "", "t", "none", "partitions", "a\u0000b", "é\U0001f600", "\ud800", [], ["t"], [None],

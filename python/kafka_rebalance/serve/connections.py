@@ -15,6 +15,7 @@ import struct
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from itertools import count
+from math import inf
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
@@ -91,6 +92,9 @@ class _Connection:
         self.client_id: str | None = None
         self.busy = False
         self.since = time.monotonic()
+        self.until = inf
+        """The time at which the connection ends if what it waits for has not come."""
+        self.timer: asyncio.TimerHandle
 
     def worth(self) -> tuple[bool, bool, float]:
         """Returns a sort key: with too many connections, the one with the least key ends."""
@@ -172,25 +176,39 @@ class Connections:
             del self._tasks[gives_way]
             gives_way.cancel()
         connection = self._tasks[task] = _Connection(reader, writer)
+        self._watch(task, connection)
         try:
             with contextlib.suppress(*_ENDS):
                 await self._serve(connection)
         finally:
             self._tasks.pop(task, None)
+            connection.timer.cancel()
             self.ended(connection.number)
             # If the client has not read all answers, `close` would keep the rest in memory.
             writer.transport.abort() if writer.transport.get_write_buffer_size() else writer.close()
 
+    def _watch(self, task: asyncio.Task[None], connection: _Connection) -> None:
+        """Ends a connection that waits too long; one timer that outlives requests is enough."""
+        now = time.monotonic()
+        if now >= connection.until:
+            task.cancel()
+            return
+        # A bound that is set later lasts as long as one of these two, so it cannot end before.
+        wait = min(connection.until - now, self.limits.request_s, self.limits.idle_s)
+        loop = asyncio.get_running_loop()
+        connection.timer = loop.call_later(wait, self._watch, task, connection)
+
     async def _serve(self, connection: _Connection) -> None:
-        limits, writer = self.limits, connection.writer
+        limits = self.limits
         while True:
-            first = connection.client_id is None
-            async with asyncio.timeout(limits.request_s if first else limits.idle_s):
-                (length,) = struct.unpack(">i", await connection.reader.readexactly(4))
+            idle_s = limits.request_s if connection.client_id is None else limits.idle_s
+            connection.until = time.monotonic() + idle_s
+            (length,) = struct.unpack(">i", await connection.reader.readexactly(4))
             if not _LEAST_BYTES <= length <= limits.request_bytes:
                 raise WireError(f"a request of {length} bytes")
-            async with asyncio.timeout(limits.request_s):
-                frame = await self._frame(connection.reader, length)
+            connection.until = time.monotonic() + limits.request_s
+            frame = await self._frame(connection.reader, length)
+            connection.until = inf
             asked = await self._aside(length, decoded, frame, self.apis)
             asked = asked._replace(port=connection.port, connection=connection.number)
             connection.client_id, connection.busy = asked.client_id, True
@@ -199,22 +217,24 @@ class Connections:
             answer = await self._handler(asked, connection.host)
             if isinstance(answer, Broken):
                 frame = await self._aside(length, encoded, asked, answer.fields)
-                await self._send(writer, frame[: answer.sent])
+                await self._send(connection, frame[: answer.sent])
+                connection.until = inf
                 while answer.hangs and await connection.reader.read(SMALL):
                     pass
                 return
             if answer is not None:
-                await self._send(writer, await self._aside(length, encoded, asked, answer))
+                frame = await self._aside(length, encoded, asked, answer)
+                await self._send(connection, frame)
             connection.busy, connection.since = False, time.monotonic()
 
     async def _aside(self, length: int, work: Callable[..., Any], *given: Any) -> Any:
         """Returns the result of `work`, which runs in a thread if the request is large."""
         return work(*given) if length <= SMALL else await asyncio.to_thread(work, *given)
 
-    async def _send(self, writer: asyncio.StreamWriter, frame: bytes) -> None:
-        writer.write(frame)
-        async with asyncio.timeout(self.limits.request_s):
-            await writer.drain()
+    async def _send(self, connection: _Connection, frame: bytes) -> None:
+        connection.until = time.monotonic() + self.limits.request_s
+        connection.writer.write(frame)
+        await connection.writer.drain()
 
     async def _frame(self, reader: asyncio.StreamReader, length: int) -> bytes:
         """Reads a frame; the bytes of a large frame are counted as they arrive."""

@@ -203,7 +203,7 @@ def decoded(frame: bytes, apis: Mapping[str, Api] = APIS) -> Asked:
             if api == API_VERSIONS:
                 return Asked(api, version, correlation_id, "", None)
             raise WireError(f"{api}: version {version} is not one of {least} to {most}")
-        schema: Any = load_entity_schema(api, version, EntityType.request)
+        schema: Any = _schema(api, version, EntityType.request)
         header, size = _reader(schema.__header_schema__)(frame, 0)
         if api in _OF_BROKER_GROUPS:
             own: Any = _OF_BROKER_GROUPS[api]
@@ -221,8 +221,8 @@ def decoded(frame: bytes, apis: Mapping[str, Api] = APIS) -> Asked:
 def encoded(asked: Asked, fields: Mapping[str, Any] | Response) -> bytes:
     """Returns the bytes of the response to a request, with their length in front."""
     version = asked.version if asked.body is not None else 0
-    schema: Any = load_entity_schema(asked.api, version, EntityType.response)
-    header = filled(schema.__header_schema__, {"correlation_id": asked.correlation_id})
+    schema: Any = _schema(asked.api, version, EntityType.response)
+    header = schema.__header_schema__(correlation_id=asked.correlation_id)
     buffer = io.BytesIO()
     _writer(schema.__header_schema__)(buffer, header)
     if isinstance(fields, Response):
@@ -265,6 +265,9 @@ def _value(hint: Any, value: Any) -> Any:
         if dataclasses.is_dataclass(kind) and isinstance(value, dict):
             return filled(kind, value)
     return value
+
+
+_schema = cache(load_entity_schema)
 
 
 @cache

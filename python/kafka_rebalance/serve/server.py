@@ -142,6 +142,7 @@ class Server:
         self._unsynced: list[events.Appended] = []
         self._syncing: asyncio.Task[None] | None = None
         self._timer: asyncio.TimerHandle | None = None
+        self._due: int | None = None
         self._sweeps: asyncio.TimerHandle | None = None
 
     @property
@@ -340,8 +341,6 @@ class Server:
 
     def _wake(self) -> None:
         """Ends each `_sleep` whose time is over; sets the timer for the next deadline."""
-        if self._timer is not None:
-            self._timer.cancel()
         self.shares.expire()
         for due, woken in self._asleep:
             if due <= self.now_ms() and not woken.done():
@@ -350,10 +349,20 @@ class Server:
         dues = [self.coordinator.next_deadline_ms(), self.shares.next_due()]
         dues += (due for due, _ in self._asleep)
         first = min((one for one in dues if one is not None), default=None)
-        if first is not None and self._clock is not None:
-            # At least 1 ms, because a deadline may be armed for the present time again and again.
-            delay = max(1, first - self.now_ms()) / 1000
-            self._timer = asyncio.get_running_loop().call_later(delay, self._handle, Tick())
+        armed = None if first is None else first - self._moved_ms
+        if armed != self._due:
+            if self._timer is not None:
+                self._timer.cancel()
+            self._due = armed
+            if first is not None and self._clock is not None:
+                # At least 1 ms, because a deadline may be armed for the present time again and
+                # again.
+                delay = max(1, first - self.now_ms()) / 1000
+                self._timer = asyncio.get_running_loop().call_later(delay, self._tick)
+
+    def _tick(self) -> None:
+        self._due = None
+        self._handle(Tick())
 
     def _sweep_later(self) -> None:
         self._sweeps = asyncio.get_running_loop().call_later(SWEEP_S, self._sweep)

@@ -68,7 +68,7 @@ def assign(group: GroupSpec, assignor: str | None = None, *, engine: Engine = "r
 def assign_with_figures(
     group: GroupSpec, assignor: str | None, engine: Engine
 ) -> tuple[Assignment, dict[str, Any] | None]:
-    """Returns the assignment and, for one of OURS, the field `balance` of a result line.
+    """Returns the assignment and, for this project's own assignors, the result line's `balance`.
 
     Errors   those of `assign`.
     """

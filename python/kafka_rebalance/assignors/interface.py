@@ -62,4 +62,4 @@ class Assignor(Protocol):
 
     def on_assignment(self, assignment: Sequence[TopicPartition], generation_id: int) -> None:
         """Called with the member's new assignment and its generation. The default does nothing."""
-        return  # an empty body would be abstract
+        return  # type checkers take an empty body for an abstract method

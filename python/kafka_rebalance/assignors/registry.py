@@ -256,7 +256,7 @@ def in_core() -> tuple[str, ...]:
 
 
 def row_of(name: str) -> BuiltIn | ServerSide | OfTasks | None:
-    """Returns the row of an assignor in the core; None for other names.
+    """Returns the row of a built-in assignor; None for other names.
 
     The names of OURS may have settings. Errors: GroupError at `assignor` for wrong settings.
     """
@@ -339,7 +339,7 @@ def unknown(name: str) -> str:
 
 
 def misspelt(name: str) -> str:
-    """Returns the text of `unknown`, with a "did you mean" if a known name is similar."""
+    """Returns the error text for an unknown name, with "did you mean" if a known one is similar."""
     return unknown(name) + did_you_mean(name, [*assignor_names(), *PYTHON_LIBRARIES])
 
 

@@ -90,7 +90,7 @@ _PLANNED = """
 
 
 def refuse_planned(args: argparse.Namespace) -> None:
-    """Ends the command if an option of applications is given, but it plays no application."""
+    """Ends a command that plays no application, if an option for applications is given."""
     names = *_SETTINGS, "stateful", "streams_config", "since", "new_setting"
     for name in (*names, "session_timeout", "restore_rate", "write_rate"):
         if getattr(args, name) not in (None, []):
@@ -137,7 +137,7 @@ def planned_application(
     changes: Sequence[Change],
     noted: Leaderless,
 ) -> "ApplicationPlan":
-    """Returns the plan. Errors: GroupError if the replay differs: no plan can rely on it."""
+    """Returns the plan. Errors: GroupError if the replay is not the present assignment."""
     from kafka_rebalance.applications.plan import plan_application
 
     options = _options(args, group, one, noted)
@@ -152,7 +152,7 @@ def compared_settings(
     changes: Sequence[Change],
     noted: Leaderless,
 ) -> "list[ComparedSettings]":
-    """Returns the changes' plan under each setting. Errors: GroupError if the replay differs."""
+    """Returns the changes' plan under each setting. Errors: those of `planned_application`."""
     from kafka_rebalance.applications.comparison import compare_settings
 
     options = _options(args, group, one, noted)
@@ -195,7 +195,7 @@ def _properties(args: argparse.Namespace) -> Mapping[str, str]:
 def _measured(
     args: argparse.Namespace, group: GroupSpec, one: "Replay", noted: Leaderless
 ) -> "Rates | None":
-    """Returns the rates between `--since`'s line and now; None without it. Errors: GroupError."""
+    """Returns the rates since the line of `--since`; None without this option. Errors: GroupError"""
     if args.since is None:
         return None
     from kafka_rebalance.applications.measured import measured_rates

@@ -61,7 +61,7 @@ _OPTIONS = """
 def run(args: argparse.Namespace) -> int:
     args.assignor = name_with_objective(args)
     only_weighted(args)
-    args.bootstrap_server = args.group = None  # weights come from the lines, or from a file
+    args.bootstrap_server = args.group = None  # no cluster: weights are in the lines, or in a file
     if args.assignor is not None and not is_known(args.assignor):
         raise GroupError("assignor", misspelt(args.assignor))
     groups = bad = 0
@@ -96,7 +96,7 @@ _NEXT_ROUNDS = (
 
 
 def _next_round(line: bytes, args: argparse.Namespace) -> str:
-    """Returns a text on partitions that this round revokes for the next; "" if there are none."""
+    """Returns a text on partitions that the next round assigns, once revoked; "" if none."""
     from kafka_rebalance.plans.rebalance_plan import plan
 
     group = GroupSpec.from_json(line, max_partitions=args.max_partitions)

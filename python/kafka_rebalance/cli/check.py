@@ -158,7 +158,7 @@ def _limits(args: argparse.Namespace) -> dict[str, int]:
 
 
 def _without_effect(limit: str, args: argparse.Namespace) -> str:
-    """Returns why these options can never exceed a limit; "" if they can."""
+    """Returns why a limit cannot be exceeded with these options; "" if it can."""
     if limit in ("moves", "stops"):
         return "" if args.changes else "needs a change, such as --add-members 2"
     if args.changes:
@@ -312,7 +312,8 @@ def _print(verdict: Verdict, args: argparse.Namespace, answers: Sequence[str]) -
     else:
         lines = chain(formats.text_lines(verdict), map(formats.harmless, answers))
     for line in lines:
-        print(line.replace("##[", "\\u0023#["))  # equal as JSON
+        # A pipeline takes "##[" for a command. In JSON, both spellings are equal.
+        print(line.replace("##[", "\\u0023#["))
     if verdict.failures:
         return FINDINGS_FAIL
     return DONE if verdict.groups else SOME_ERRORS

@@ -57,7 +57,8 @@ def run(args: argparse.Namespace) -> int:
         if isinstance(one, BadGroup) or one.assignor in SERVER_SIDE:
             found = _show_other(args, one)
         if [one] == found and isinstance(one, BadGroup) and state_in(one.error):
-            return show_all(args, names, _show)  # no members, or in a rebalance: a row with the lag
+            # A group without members, or in a rebalance: a row with its state and its lag.
+            return show_all(args, names, _show)
     for one in found:
         if isinstance(one, BadGroup):
             report_bad(one, as_json=args.json)
@@ -99,7 +100,7 @@ def _show_other(args: argparse.Namespace, one: GroupSpec | BadGroup) -> list[Gro
     if group is None:
         return [one]
     if isinstance(group, AssignedByBroker) and isinstance(one, GroupSpec):
-        group = replace(group, topics=one.topics)  # a coordinator's description lacks racks
+        group = replace(group, topics=one.topics)  # with racks, which the coordinator does not know
     found = group.to_dict()
     texts = {one.kind: one.text for one in group.findings}
     said = summary(args.group, texts, empty=not found["members"])

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Answers a fleet in local files of contract lines in this process: seconds sooner than Spark could
-start. Its files and reports are those that Spark would write.
+"""Runs the jobs of `fleet` on local files of contract lines, in this process: they end seconds
+before Spark could start. The files and reports are those that Spark would write.
 """
 
 import argparse
@@ -23,11 +23,14 @@ if TYPE_CHECKING:
     from kafka_rebalance.bulk.parts import Done
 
 MOST_BYTES = 100_000_000
-"""If INPUT has at least this many bytes, Spark answers."""
+"""If INPUT has at least this many bytes, Spark runs the job."""
 
 
 def files_here(args: argparse.Namespace) -> list[Split] | None:
-    """Returns the files if this process is to answer: small local lines; None if Spark is to."""
+    """Returns the files if this process can run the job, None if Spark must run it.
+
+    This process runs jobs on small local files of contract lines.
+    """
     spark_is_asked = (
         args.master is not None
         or args.remote is not None
@@ -46,7 +49,7 @@ def files_here(args: argparse.Namespace) -> list[Split] | None:
 
 
 class Here:
-    """The fleet in these files. `OnSpark` is the fleet in all other inputs."""
+    """The fleet in these local files; `OnSpark` is its twin for all other inputs."""
 
     plain = True
 
@@ -104,7 +107,7 @@ class Here:
         return sorted(found - {""})
 
     def plan(self, changes: Sequence[str], output: str) -> None:
-        """Writes the plan of each change alone for each group, and adds up the figures."""
+        """Writes, for each group, a plan of each change by itself, and adds up the figures."""
         args, self._answers = self.args, f"{output}/plans"
         calls = [
             (text, plan_call(args.assignor, [text] if text else [], args.max_partitions)[1])
@@ -163,7 +166,7 @@ def _read(files: Iterable[Split]) -> Iterator[tuple[str | None, str, dict[str, A
                     text = line.decode().rstrip("\r\n")
                     group = json.loads(text)
                 except (ValueError, RecursionError):
-                    continue  # its answer has an error
+                    continue  # the answer of such a line is an error
                 if isinstance(group, dict):
                     yield file.cluster, text, group
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class OnSpark:
-    """The fleet in any INPUT, answered by Spark.
+    """The fleet in any INPUT; Spark runs its jobs.
 
     `plain`: whether a path without a scheme is local (`paths.local`). Call `plan` before `summary`,
     `bins` and `most_frequent_error`.
@@ -39,7 +39,7 @@ class OnSpark:
 
     @cached_property
     def _read(self) -> tuple["DataFrame", Callable[[], dict[str, int]]]:
-        """Returns the groups to assign, and a function that counts the others after the job."""
+        """Returns the groups to assign, and a function that counts the left-out ones afterwards."""
         from kafka_rebalance.spark import jobs
 
         args = self.args
@@ -119,7 +119,7 @@ class OnSpark:
         return sorted(row["rack"] for row in racks_of(self._read[0]).limit(1000).collect())
 
     def plan(self, changes: Sequence[str], output: str) -> None:
-        """Writes the plan of each change alone for each group."""
+        """Writes, for each group, a plan of each change by itself."""
         from kafka_rebalance.spark import jobs
         from kafka_rebalance.spark.functions import plan_each_change
 

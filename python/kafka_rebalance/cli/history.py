@@ -36,7 +36,7 @@ from .options import REPEATED, add_cluster, add_table, cluster_configs
 
 _NONE = "a group that only commits offsets has no record of its own"
 _GIVE_ALL = "give all records of __consumer_offsets"
-_LOG_LINE_BYTES = 1 << 20  # # the lines of a coordinator's log are shorter
+_LOG_LINE_BYTES = 1 << 20  # the lines of a coordinator's log are shorter
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 def open_input(file: str) -> BinaryIO:
     """Opens a file for reading in binary; "-" is standard input."""
-    # An import of pathlib takes longer than many an answer.
+    # Not `Path.open`: an import of pathlib takes longer than many an answer.
     return sys.stdin.buffer if file == "-" else open(file, "rb")  # noqa: PTH123
 
 
@@ -175,7 +175,7 @@ class Leaderless:
             self.of_group[group_id] = found
 
     def show(self) -> None:
-        """Prints a sentence on standard error, if there are such partitions."""
+        """Prints a sentence on the partitions on standard error, if there are any."""
         every = sorted({tp for found in self.of_group.values() for tp in found})
         if not every:
             return

@@ -12,7 +12,9 @@ from kafka_rebalance.group.field_paths import MAX_INT32
 from kafka_rebalance.group.model import MAX_PARTITIONS, quoted
 
 MOST_DIGITS = 10
-"""The largest number of digits; Python's time to read a number grows with their square."""
+"""The largest number of digits of a number in an option; Python's time to read it grows with their
+square.
+"""
 
 
 def whole(least: int) -> Callable[[str], int]:

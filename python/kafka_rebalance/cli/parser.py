@@ -154,7 +154,8 @@ class _Command(_Parser):
     _is_intermixing = False
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
-        if self._subparsers is not None or self._is_intermixing:  # the second: called from below
+        # While `_is_intermixing`, argparse has called this method from the call below.
+        if self._subparsers is not None or self._is_intermixing:
             return super().parse_known_args(args, namespace)
         self._is_intermixing = True
         # parse_known_args alone considers an optional FILE absent as soon as it meets an option.
@@ -186,7 +187,8 @@ def parser(given: Sequence[str]) -> argparse.ArgumentParser:
     )
     whole.add_argument("--version", action=_Version, nargs=0, help="print the version, and exit")
     word = next((one for one in given if not one.startswith("-")), "")
-    is_first = word in COMMANDS and word == given[0]  # else an option before it may ask for all
+    # An option before the command may be --help, which lists all commands.
+    is_first = word in COMMANDS and word == given[0]
 
     def command_parser(**how: Any) -> _Command | None:
         """Returns a parser for the given command; None for others, which the help only lists."""

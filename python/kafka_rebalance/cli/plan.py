@@ -88,7 +88,7 @@ class _Answer(NamedTuple):
         return shortened(no_answer(self.led), names_of(self.led))
 
     def leading(self) -> dict[str, Any]:
-        """Returns the leaders for JSON; {} with --assignor, or if only Kafka's own can lead."""
+        """Returns the leaders for JSON; {} with --assignor, or if Kafka's own assignor surely runs."""
         by_broker = self.planned.assignor in SERVER_SIDE
         certain = len(self.led) == 1 and (by_broker or not library_of(self.planned.assignor))
         if self.shown is None or certain:
@@ -154,7 +154,8 @@ def _answer(
 
 
 def _notes(one: _Answer, args: argparse.Namespace, *, cheap: bool = False) -> tuple[Note, ...]:
-    is_own = args.assignor is None  # `compare` plays the group's own assignor
+    # `compare` plays the group's own assignor: with --assignor, no note may point to it.
+    is_own = args.assignor is None
     return plan_notes(one.planned, one.led, draws=args.samples, is_own=is_own, cheap=cheap)
 
 
@@ -201,7 +202,7 @@ def _show(answer: _Answer, args: argparse.Namespace) -> None:
         print_notes, names=names, given=select, made_up=planned.made_up, everything=args.all
     )
     notes = _notes(answer, args, cheap=args.explain is not None)
-    if args.explain is not None:  # of the other notes, only those on the assignor help here
+    if args.explain is not None:  # only notes on the assignor help to understand an explanation
         notes = tuple(note for note in notes if note.kind in _ON_THE_ASSIGNOR)
     show(note for note in notes if note.kind in FIRST)
     if args.explain is not None:

@@ -107,7 +107,8 @@ def run(args: argparse.Namespace) -> int:
     gc.set_threshold(200_000)
     scenarios = _scenarios(args, scenario)
     name, first = next(iter(scenarios.items()))
-    is_one = args.seed is not None or bool(first.connectors)  # a run of Connect takes seconds
+    # A run of Connect takes seconds, so one seed is played.
+    is_one = args.seed is not None or bool(first.connectors)
     is_table = len(scenarios) > 1 and not (is_one or args.json or args.output)
     if args.seeds is not None or is_table:
         _run_seeds(args, scenarios)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Applies one list of changes to many groups; each group gets only the changes that affect it.
 
-A change is left out for a group that does not have its topic, member, client or rack, or that
-already has the assignor to which the change switches (NotAffected). A group is also not affected if
+A change is left out for a group that does not have the topic, member, client or rack of the change,
+or that already has the assignor to which it switches (NotAffected). A group is also not affected if
 only its topics or subscriptions change and no rebalance follows. Mirror: `as_far_as_affected` in
 `src/bulk/batch.rs`.
 """

@@ -201,13 +201,13 @@ def in_python(group: GroupSpec) -> bool:
 
 
 def lists_eager_plug_in(group: GroupSpec, assignor: str) -> bool:
-    """Returns whether the assignor is one of OURS and members run aiokafka, where it is eager."""
+    """Returns whether members run aiokafka and the assignor is this project's: then it is eager."""
     return bare(assignor) in OURS and (AIOKAFKA,) in _libraries(group)
 
 
 def who_lists_ours(group: GroupSpec) -> tuple[bool, str]:
-    """Returns whether members may list OURS of the registry, which only Python plug-ins provide,
-    and the reason in words.
+    """Returns whether members may list this project's own assignors, which only Python plug-ins
+    provide, and the reason in words.
     """
     others = sure_to_run(group, [JAVA.name, LIBRDKAFKA.name])
     if others:

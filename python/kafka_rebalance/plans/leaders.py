@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Plans with the assignor of the leader's library: each library has its version, its "dialect".
+"""Plans with the leader's version of the assignor: each library has its own, its *dialect*.
 
 1. The leader is `group.leader`. If that is unknown, it is any member whose library can have written
    the last assignments (`group.leader_library`), or any member if none can. If the group has no
@@ -60,7 +60,7 @@ class LedPlan(Frozen):
 
     @property
     def answering(self) -> tuple[str, ...]:
-        """Returns the assignors that leaders run in the rounds: both, after a switch."""
+        """Returns the assignors that leaders run in the rounds: two, if the plan switches."""
         steps = () if self.plan is None else self.plan.steps
         return tuple(dict.fromkeys(step.before.assignor or "" for step in steps if _is_led(step)))
 

@@ -112,7 +112,7 @@ def _step_of(
 
 
 def play_led(edited: Edited, engine: Engine) -> Played:
-    """Plays the rounds that follow an event in a group that a leader assigns."""
+    """Plays the rounds that follow an event in a group whose leader assigns."""
     group, starts_over = edited.group, edited.starts_over
     where = group, group.assignor or ""
     return play(*where, starts_over=starts_over, forgets=edited.forgets, engine=engine)

@@ -174,7 +174,7 @@ class Played(NamedTuple):
 def lists_eager(group: GroupSpec, assignor: str) -> bool:
     """Returns whether members are eager although this assignor supports the cooperative protocol.
 
-    False if the group's own assignor has another protocol name: members then list only this one.
+    False if the group's own assignor has another protocol name: members list only `assignor` then.
 
     Errors   GroupError at `rebalance_protocol` if the group is cooperative and the assignor eager.
     """

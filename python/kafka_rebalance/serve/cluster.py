@@ -109,7 +109,8 @@ class Cluster:
     def grow(self, name: str, partitions: int) -> None:
         """Adds partitions with one replica without a rack.
 
-        Errors: GroupError for an unknown topic, or a number that is not larger or out of bounds.
+        Errors: GroupError for an unknown topic, or for a number that is out of bounds, or not
+        larger than the present one.
         """
         if name not in self.topics:
             raise GroupError(

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Reads requests and writes responses with kio, which has a class for each version of a message.
 
-The bodies about groups that brokers assign are read and written as the coordinator's own classes.
-`filled` makes an object of such a class from a dictionary of fields. It leaves out fields that the
-version does not have, and takes times in milliseconds and error codes as numbers.
+The requests and responses of groups whose broker assigns are read and written with the
+coordinator's own classes. `filled` makes an object of one of kio's classes from a dictionary of
+fields. It leaves out fields that the version does not have, and takes times in milliseconds and
+error codes as numbers.
 """
 
 import dataclasses

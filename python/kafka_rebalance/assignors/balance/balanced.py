@@ -6,15 +6,15 @@
    rack    most partitions with a replica in their reader's rack; skipped if no member has a rack
    moves   fewest partitions whose reader is not their present owner
    topics  fewest pairs of partitions of one topic at one member
-3. A level without owners whose members do not differ needs no flow: deal its partitions to the
-   members in turn, by topic and number.
+3. A level needs no flow if its partitions have no owners and its members do not differ: deal its
+   partitions to the members in turn, by topic and number.
 4. Turn numbers into partitions: a member keeps some of its own in each lot (`network.py`), first
    one of each topic, then a second one of each; a hub deals the others to its members.
 
 A budget limits how many partitions are taken from their owners. With one, step 1 finds the best
 loads within it (`budget.py`), and one flow for the whole group takes the place of the levels'
-flows. Moves are then the first criterion. If the budget suffices for the best loads, only this
-order differs.
+flows. Moves are then the first criterion. If the budget suffices for the best loads, this order is
+its only effect.
 
 Groups beyond `MOST_CELLS` have one lot for each topic class, so that topics do not count in the
 flow; the deal of step 4 spreads them, and the answer is not exact in this criterion.
@@ -46,7 +46,7 @@ _BUDGET = re.compile("[0-9]{1,9}%?", re.ASCII)
 _NOBODY = -1
 
 Given = tuple[dict[tuple[int, int], int], list[HandedOut]]
-"""(lot, member) -> how many of its partitions the member keeps; and the hubs for the others."""
+"""(lot, member) -> how many partitions of the lot the member keeps; the hubs that deal the rest."""
 
 
 class Objective(NamedTuple):
@@ -111,7 +111,9 @@ def assign(group: GroupSpec, objective: Objective = OBJECTIVE) -> dict[str, list
 
 
 def _targets(group: GroupSpec, classes: Classes, objective: Objective) -> list[ClassLevel]:
-    """Returns the best balance's levels; if they exceed the budget, one level with given loads."""
+    """Returns the levels of the best balance; if they need more than the budget, one level with the
+    best loads within it.
+    """
     best = levels(classes)
     most = objective.most_taken(sum(classes.supply))
     if most is None or fewest_taken(group, classes, best) <= most:

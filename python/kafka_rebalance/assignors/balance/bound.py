@@ -45,7 +45,7 @@ def _room(loads: Loads, members: list[int], level: int) -> int:
 
 
 def _least_level(loads: Loads, weight: int, members: list[int], low: int) -> int:
-    """Returns the lowest level, at least `low`, at which these classes have room for `weight`."""
+    """Returns the lowest level, at least `low`, at which the `members` have room for `weight`."""
     high = max(low, weight * max(loads.factor))
     return _least(low, high, lambda level: _room(loads, members, level) >= weight)
 
@@ -58,7 +58,7 @@ def _least(low: int, high: int, fits: Callable[[int], bool]) -> int:
 
 
 def alone(loads: Loads) -> list[int]:
-    """Returns each partition's level if its reader with the largest capacity had it alone."""
+    """Returns, for each partition, the level of its largest subscriber with no other partition."""
     strongest: dict[int, int] = {}
     for c in {loads.topic_class[i] for i in loads.parts}:
         pools = [loads.pools[q] for q in loads.reads[c]]
@@ -91,7 +91,7 @@ def shed(loads: Loads, owned: list[list[int]], level: int, most: int) -> list[in
     """Returns the fewest partitions that owners must give up so that no owner exceeds the level;
     None if these are more than `most`.
 
-    Each owner gives up its heaviest ones; as the last one, the lightest that suffices.
+    Each owner gives up its heaviest partitions, but as the last one the lightest that suffices.
     """
     gone: list[int] = []
     for parts in owned:

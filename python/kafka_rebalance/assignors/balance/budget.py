@@ -6,16 +6,17 @@ have the smallest possible largest load, the `cap`; then the least sum of square
 partitions taken.
 
 1. Every owner keeps all its partitions. The others go where they raise the sum of squares least.
-2. For each cap, one load lower than the cap before: members above it release one partition each,
-   on the cheapest paths, where a partition that is taken costs more than any load. So K is the
-   least number that reaches the cap, and the squares are the least for this K.
+2. Lower the cap by 1, again and again. Each time, the members above it release one partition each,
+   on the cheapest paths, where a taken partition costs more than any load. So K is the least number
+   that reaches the cap, and the squares are the least for this K.
 3. From there up to the next cap's K, take step after step. A step is a path from one member to
-   another; it lowers the squares by `gain` and takes t. The largest gain / t comes first. This
-   keeps the sum (squares + taken * gain / t) the least one, which is a lower bound of the squares
-   for each K. If all steps take one partition, as with equal subscriptions, each K is exact.
-4. A step can take more than one: if a's partitions can go to b only, and b's to c only, a and c
-   even out in steps of 2. For a K inside such a step, take the smaller step with the largest gain;
-   no flow is sure to find the best loads.
+   another; it takes t partitions and lowers the squares by `gain`. The largest gain / t comes
+   first. This keeps the sum (squares + taken * gain / t) the least one, which is a lower bound of
+   the squares for each K. If all steps take one partition, as with equal subscriptions, each K is
+   exact.
+4. A step can take more than one partition: if a's partitions can go to b only, and b's to c only,
+   a and c even out in steps of 2. For a K inside such a step, take the smaller step with the
+   largest gain; the loads that it makes may not be the best ones.
 
 Mirror: `src/assignors/balance/budget.rs`.
 
@@ -110,7 +111,7 @@ class _Loads:
                            held of a class --0, as many as held--> member
 
     The arc to the sink has room for one partition, and its cost rises with each one: the sum of
-    costs is the sum of squares. `flow` holds the arcs of steps first, up to `inner`.
+    costs is the sum of squares. Steps use the first `inner` arcs of `flow`.
     """
 
     def __init__(self, classes: Classes) -> None:
@@ -164,7 +165,7 @@ class _Loads:
         return sum(x * x for x in self.loads)
 
     def lower(self) -> bool:
-        """Lowers the cap by 1. After False (not all partitions fit), this object is of no use."""
+        """Lowers the cap by 1; returns False if not all partitions fit: then drop this object."""
         # 2.
         if self.cap == 0:
             return False
@@ -223,7 +224,7 @@ class _Loads:
             for step in self._steps(most).values():
                 if best is None or step.gain * best.taken > best.gain * step.taken:
                     best = step
-            # A path leaves each topic class once.
+            # A path leaves each topic class at most once, so it takes at most `classes` partitions.
             if most >= self.classes or (best and best.gain * (most + 1) >= most_gain * best.taken):
                 break
             most = min(2 * most, self.classes)

@@ -35,9 +35,8 @@ class Classes:
 
 
 def classify(group: GroupSpec) -> Classes:
-    """Returns the classes: topic classes in order of their first topics, others by `order`.
-
-    So the order of a group's lists changes no answer.
+    """Returns the classes. Topic classes have the order of their first topics, subscription classes
+    that of their first members, so that the order of a group's lists changes no answer.
     """
     counts = group.partition_counts()
     existing = [{t for t in member.topics if counts.get(t)} for member in group.members]
@@ -76,7 +75,7 @@ def _place(member: Member) -> tuple[bool, bytes, bytes]:
 def _owners(
     group: GroupSpec, counts: dict[str, int], topics_of: list[set[str]]
 ) -> dict[TopicPartition, int]:
-    """Returns each partition's owner (KIP-341): the newest claim counts; of two newest, neither."""
+    """Returns each partition's owner (KIP-341): the newest claim counts, unless two are newest."""
     newest: dict[TopicPartition, int] = {}
     owner: dict[TopicPartition, int | None] = {}
     for m, member in enumerate(group.members):

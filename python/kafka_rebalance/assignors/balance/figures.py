@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Measures how good an answer of `balanced` or `weighted` is: its result line's `balance`.
+"""Measures how good an answer of `balanced` or `weighted` is: the field `balance` of result lines.
 
 Mirror: `src/assignors/balance/figures.rs`.
 """
@@ -117,7 +117,7 @@ def _pairs(count: int) -> int:
 
 
 def _least_pairs(group: GroupSpec, classes: Classes) -> int:
-    """Returns the fewest possible `topic_pairs`: as if each topic were spread evenly by itself."""
+    """Returns a lower bound of `topic_pairs`: as if each topic could be spread evenly by itself."""
     least = 0
     for topic, count in group.partition_counts().items():
         if topic in classes.class_of_topic:

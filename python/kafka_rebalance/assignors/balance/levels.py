@@ -86,7 +86,8 @@ def _cut(
 def cut(
     classes: Classes, topics: list[int], room: Mapping[int, int], supply: Sequence[int]
 ) -> tuple[int, list[int], list[int]]:
-    """Returns how much of `supply` does not fit; topic and subscription classes of the min. cut.
+    """Returns how much of `supply` does not fit, and its side of the minimum cut: the topic classes
+    and the subscription classes.
 
     `room`: how many partitions all members of each subscription class together can take.
     """

@@ -2,21 +2,22 @@
 """Finds the best way to a level's balance as a cheapest flow: racks, moves, spread topics.
 
 A level is a set of members, their topics and their loads (`levels.py`). Levels are independent:
-members of higher levels have no room, so the topics of a level go only to
-the members of this level. A *lot* is a set of partitions that differ in nothing that counts: those
-of a topic class with equal racks. A *hub* stands for members of equal subscriptions and racks; it
-replaces arcs from every lot to every member. One flow for each level:
+members of higher levels have no room, so the topics of a level go only to the members of this
+level. A *lot* is a set of partitions that differ in nothing that counts: those of a topic class
+with equal racks. A *hub* stands for members of equal subscriptions and racks; it replaces arcs from
+every lot to every member. One flow for each level:
 
     source --partitions--> lot --held, not a move--> member --load - 1--> sink
                            lot --a move--> hub --> member --1--> extras --extra--> sink
 
 If topics are to be spread, a lot belongs to one topic, and each topic and member have a hub of
-their own. Its arcs to the member carry one partition each, and cost 0, 1, 2, …: together, the
-number of pairs of the topic's partitions at this member. The costs of the criteria are one number:
-a criterion costs more than all later ones together can cost.
+their own. The hub's arcs to the member carry one partition each, and cost 0, 1, 2, …: together, the
+number of pairs of the topic's partitions at this member. The costs of the criteria are added up: a
+criterion costs more than all later ones together can cost.
 
-The prices of the flow prove the result (linear duality). If moves are the only criterion, this
-number is a lower bound of the moves (T: each topic of the level, M: each of its members):
+The prices of the flow (the potentials of its nodes) prove the result by linear duality. If moves
+are the only criterion, this number is a lower bound of the moves (T: each topic of the level, M:
+each of its members):
 
     sum(partitions of T * price of T) - sum(held by M of T * max(0, price of T - price of M))
     - (load - 1) * sum(price of M) - (the `extra` largest prices of M)
@@ -188,7 +189,7 @@ def level_flow(
 def _out_of(
     flow: Flow, lots: Lots, hub: "HubMembers", node: int, to: tuple[dict[int, int], int, int]
 ) -> list[int]:
-    """Adds the arcs from a hub to its members; returns one for each, or [] for a topic's hub.
+    """Adds the arcs from a hub to its members; returns one a member, or [] for a topic's hub.
 
     `to`: the members' nodes, the level's load, and the cost of a pair of partitions of a topic.
     """

@@ -98,12 +98,16 @@ class State:
             insort(order, (self.load[m], m))
 
     def cost(self, i: int, sender: int, to: int) -> int:
-        """Returns the change in taken partitions (-1, 0 or 1) if i goes from `sender` to `to`."""
+        """Returns by how much (-1, 0 or 1) the number of taken partitions changes if partition i
+        goes from `sender` to `to`.
+        """
         owner = self.loads.owner[i]
         return 0 if owner == NOBODY else (owner == sender) - (owner == to)
 
     def partners(self, m: int) -> list[int]:
-        """Returns the least full members that can read a topic of m: a few of each pool."""
+        """Returns the least full members that can read a topic of m, a few of each pool
+        (`weights.py`).
+        """
         loads, mine = self.loads, self.loads.pool_of[m]
         if mine not in self.near:
             self.near[mine] = sorted({q for of in loads.reads if mine in of for q in of})
@@ -117,7 +121,7 @@ class State:
 
 
 def improve(state: State, target: int, budget: int) -> None:
-    """Lowers the fullest member until the greatest level is at most `target`, or no step helps.
+    """Takes load from the fullest member until no level is above `target`, or no step helps.
 
     In a step, the fullest member gives one partition to another member, or swaps one with it. All
     results up to the target are equally good: then the fewest taken partitions decide.
@@ -128,7 +132,8 @@ def improve(state: State, target: int, budget: int) -> None:
         if level <= target or state.effort.left <= 0:
             return
         best, chosen = (level, 0, 0), None
-        # No step gets below `lowest`; one that reaches it and takes at most 1 partition is enough.
+        # No step gets below `lowest`: the first one that reaches it and takes at most 1 partition
+        # ends the search.
         heaviest = state.loads.weight[state.has[m][0]]
         lowest = max(target, state.loads.level(m, state.load[m] - heaviest))
         for other in state.partners(m):
@@ -156,7 +161,7 @@ def _steps(state: State, m: int, other: int, most: int) -> Iterator[tuple[int, i
     more = loads.level(m, load[m]) - loads.level(other, load[other])
     if more <= 0:
         return
-    # With this difference of weights, both are equally full afterwards.
+    # With this difference of weights, both members are equally full afterwards.
     ideal = more // (factor[m] + factor[other])
     back = [j for j in state.has[other] if mine in loads.readers(j)]
     lightest_first = [weight[j] for j in reversed(back)]
@@ -173,7 +178,7 @@ def _steps(state: State, m: int, other: int, most: int) -> Iterator[tuple[int, i
             yield cost, after(weight[i]), i, NOBODY
         if weight[i] < ideal:
             continue
-        # The partitions of `back` around the weight that makes both equally full.
+        # In `back`, only the partitions around the weight that makes both members equally full.
         at = len(back) - bisect_left(lightest_first, weight[i] - ideal + 1)
         for near in back[at : at + LOOKS], back[max(0, at - LOOKS) : at][::-1]:
             for j in near:

@@ -10,18 +10,18 @@ preference is exact, the answer comes with a bound, and a target says when to st
    `tolerance` above the best level found.
 2. Hand out the partitions without an owner. If no member is above the target, this is the answer.
 3. Else take as few partitions from their owners as will bring all members to the target, at most
-   `budget`; or, if the target is not reached, come closest to it. All results up to the target are
-   equally good. The starts are the answer of 2, assignments for which owners above a level gave up
-   their heaviest partitions, `balanced`, and all partitions handed out from scratch. Each is
-   followed by single steps (`search.py`); in groups of few partitions, all assignments are searched
-   (`small.py`).
+   `budget`; if no result reaches the target, the closest one counts. All results up to the target
+   are equally good. The search starts from the answer of 2; from assignments for which owners above
+   a level gave up their heaviest partitions; from the answer of `balanced`; and from all partitions
+   handed out from scratch. From each start, it makes single steps (`search.py`); in groups of few
+   partitions, it visits all assignments (`small.py`).
 4. If this lowers the greatest level by less than `min_gain`, the answer of 2 stands.
 5. A partition that alone is above the bound of divisible weights is a giant. The members that have
    giants keep their partitions as found, and steps 1 to 4 run for the others, with a bound of their
    own.
 
 Order    members by instance id or member id, topics by name: the order of lists changes nothing.
-Cost     at most `MOST_WORK` comparisons, which are counted, then `exhausted` is true.
+Cost     at most `MOST_WORK` comparisons; a search that needs more ends there: `exhausted` is true.
 Mirror   `src/assignors/balance/weighted.rs`.
 """
 
@@ -48,8 +48,8 @@ _WHOLE, _LARGE = 10**6, 1000
 class Options(NamedTuple):
     """The settings of `weighted`; shares are integers, in millionths.
 
-    `budget` is a number of partitions, or if `is_share` is True, a share of those with a reader;
-    None means that there is no limit.
+    `budget` is a number of partitions or, if `is_share` is True, a share of the partitions that
+    have a reader; None means that there is no limit.
     """
 
     tolerance: int = 50_000

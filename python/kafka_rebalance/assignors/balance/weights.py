@@ -3,7 +3,7 @@
 
 A member's *level*, how full it is, is the sum of the weights of its partitions, times its factor.
 Factors are in inverse proportion to the capacities: members with equal levels are equally full.
-Levels are compared in place of fractions, and no answer depends on the rounding of a machine.
+Levels are compared in place of fractions, so no answer depends on the rounding of a machine.
 
 Numbers  weights count in millionths. An unknown weight is the lower median of the known weights of
          its topic, else of all topics, else 1. If the sum of all weights has more than 56 bits,
@@ -28,7 +28,7 @@ _MILLION, _MOST_BITS, _FACTOR_BITS = 10**6, 56, 10
 
 @dataclass(slots=True)
 class Loads:
-    """Partitions and members as numbers; the fields from `parts` on are those still to be decided.
+    """Partitions and members as numbers. The fields from `parts` on hold those still to be decided.
 
     Partition i is `partitions[i]`: they are sorted by weight, the heaviest first, then by topic and
     number. Member m is `members[m]`, an index in the group: static members come first, by instance

@@ -3,9 +3,9 @@
 
 A member sends claims in up to two places. The assignor decides which place it reads (`Sent`):
 
-    assignor             claims of                     generation of the claims
-    sticky               the user data                 the user data's, else none
-    cooperative-sticky   the subscription's field      the field's, else the user data's, else none
+    assignor             reads the claims in           and their generation in
+    sticky               the user data                 the user data
+    cooperative-sticky   the subscription's field      the field; if it has none, the user data
 
 The subscription has a field for partitions from version 1 on, for the generation from version 2 on.
 

@@ -44,8 +44,8 @@ from .racks import Racks
 
 @dataclass(slots=True)
 class Constrained:
-    """The assignment. `transferring` maps partitions to their new owners: those that another member
-    has to revoke first, and the multiply owned ones.
+    """The assignment. `transferring` maps each partition that another member has to revoke first,
+    and each multiply owned one, to its new owner.
     """
 
     assignment: dict[str, list[TopicPartition]]

@@ -192,7 +192,8 @@ class GeneralBuild:
                 self.relocate(tp, previous)
                 return True
         if not self.fixed and size <= self.by_size[0][0] + 1:
-            return False  # no member has few enough, and no fixed one is visited
+            # No subscriber has few enough to take it, and no fixed one makes Kafka's class throw.
+            return False
         subscribers = self.subscribers[tp.topic]
         if self.fixed:
             has_more = any(size > self._size(other) + 1 for other in self._near_first(tp))
@@ -241,7 +242,7 @@ class GeneralBuild:
         return True
 
     def _largest(self, topic: str, holder: dict[TopicPartition, str]) -> float:
-        """Returns the largest holder's size; infinity if a partition has none (`_size` throws)."""
+        """Returns the size of the topic's largest holder; infinity if a partition has no holder."""
         held = [self.current.get(holder.get(tp, "")) for tp in self.of_topic[topic]]
         return max((math.inf if owned is None else len(owned) for owned in held), default=0)
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Racks of members and replicas, as the sticky assignors use them (KIP-881).
 
-Racks are *active* if some replica is in the rack of a member, and if not every partition has
-replicas in all the racks of replicas. If racks are not active, they are ignored.
+Racks are *active* if some replica is in the rack of a member, and some partition lacks a replica in
+a rack that has replicas. If racks are not active, they are ignored.
 
 Source   AbstractStickyAssignor.RackInfo, AbstractPartitionAssignor.useRackAwareAssignment.
 """

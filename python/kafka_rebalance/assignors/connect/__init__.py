@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Kafka Connect's assignors, which decide which worker runs which connectors and tasks.
 
-The stub's names are the classes that the core makes.
+The names in this package's stub (`__init__.pyi`) are the classes that the core makes.
 """
 
 from kafka_rebalance.lazy import lazily

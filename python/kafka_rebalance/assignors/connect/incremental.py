@@ -178,7 +178,7 @@ def handle(memory: Memory, spec: ConnectSpec, now_ms: int) -> tuple[Memory, Resu
 
 
 def _hash_order(workers: Iterable[str]) -> list[str]:
-    """Returns workers in the order of a copied HashMap; the first one is filled in member order."""
+    """Returns workers in the order of a copy of a HashMap that was filled in member order."""
     return java_hash_order(java_hash_order(list(workers)))
 
 
@@ -212,7 +212,7 @@ def _handle_lost(leader: _Leader, lost: Work) -> Work:
         return Work()
     present = {worker.worker for worker in leader.workers}
     if leader.scheduled_ms <= 0 and present.issuperset(leader.memory.members):
-        return lost  # no worker is missing, so a worker did not receive its assignment
+        return lost  # no worker is missing, so there is none to wait for
     if leader.max_delay_ms == 0:
         return lost
     if 0 < leader.scheduled_ms <= leader.now_ms:

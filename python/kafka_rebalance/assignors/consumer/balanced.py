@@ -6,7 +6,7 @@
 3. The topics get their names back.
 
 Order    topics by the two signed halves of their ids, as `Uuid.compareTo` orders them.
-Errors   those of `uuids_of`.
+Errors   those of `uuids_of` (`targets.py`).
 Mirror   `src/assignors/consumer/balanced.rs`.
 Source   tools/balanced-assignor (docs/balance-broker.md); KIP-848.
 """

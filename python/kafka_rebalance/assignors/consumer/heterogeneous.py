@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Uniform for a group whose members subscribe to different topics.
 
-1. Each member keeps its partitions of topics to which it still subscribes. 2. Topics are sorted by
-   partitions per subscriber, most first; then by number of subscribers, fewest first; then by id.
+1. Each member keeps its partitions of topics to which it still subscribes.
+2. Topics are sorted by partitions per subscriber, most first; then by number of subscribers, fewest
+   first; then by id.
 3. Each unassigned partition, topic by topic, goes to the subscriber with the smallest load (number
    of partitions).
 4. Topics with two or more subscribers are balanced, in at most 16 sweeps. While the loads of a

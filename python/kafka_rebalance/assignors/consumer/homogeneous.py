@@ -5,12 +5,11 @@
    member owns are unassigned, topic by topic.
 2. Each of the M members in turn keeps its partitions, up to its quota: T / M of the T partitions,
    and an extra one while extra ones are left. It revokes the other partitions, which are unassigned
-   from then on. A member below its quota gets no extra partition if the number of members after it
-   is not less than the number of extra partitions left, its own included. A member that is still
-   below its quota is unfilled.
+   from then on. A member below its quota leaves its extra partition to the members after it, unless
+   enough extra ones remain for all of them. A member that is still below its quota is unfilled.
 3. Each unfilled member in turn gains the next unassigned partitions, up to its quota.
-4. A member that revokes and gains nothing keeps its present target, in its order. Each other
-   member's new target is a copy: its revoked partitions are removed, then its gained ones are
+4. A member that revokes nothing and gains nothing keeps its present target and its order. Each
+   other member's new target is a copy: its revoked partitions are removed, then its gained ones are
    added. A topic that loses its last partition is removed, and so is one without subscribers.
 
 Quirk    owned partitions that do not exist are kept, and count toward the quota.
@@ -85,7 +84,9 @@ def _listed(target: Target, topics: HashSet[Uuid]) -> list[IdPartition]:
 def _changed(
     old: Target, topics: HashSet[Uuid], kept: int, gained: Sequence[IdPartition]
 ) -> Target:
-    """Returns a target of the first `kept` partitions and the gained ones; `old` if equal."""
+    """Returns a target with the first `kept` partitions of `old` and the gained ones; `old` itself
+    if nothing changes.
+    """
     remaining = set(_listed(old, topics)[:kept])
     revoked = [tp for tp in _listed(old, topics) if tp not in remaining]
     unsubscribed = [topic for topic, _ in old.items() if topic not in topics]

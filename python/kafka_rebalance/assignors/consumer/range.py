@@ -10,7 +10,7 @@
 Order    a member's topics have the order of a `HashMap` with room for the first member's topics, or
          in a heterogeneous group with room for all names of the member's own subscription.
 Cost     O(M log M + S + P): M members, S subscriptions, P partitions.
-Errors   those of `view_of`.
+Errors   those of `view_of` (`targets.py`).
 Ignores  racks and present targets.
 Source   org.apache.kafka.coordinator.group.assignor.RangeAssignor (Kafka 4.4.0); KIP-848.
 """

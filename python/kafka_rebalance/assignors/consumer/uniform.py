@@ -4,7 +4,7 @@
 1. A homogeneous group, whose members subscribe to the same topics: `homogeneous.py`.
 2. Any other group: `heterogeneous.py`.
 
-Errors   those of `view_of`; AssignorThrows where Kafka's class throws.
+Errors   those of `view_of` (`targets.py`); AssignorThrows where Kafka's class throws.
 Ignores  racks.
 Source   org.apache.kafka.coordinator.group.assignor.UniformAssignor (Kafka 4.4.0); KIP-848.
 """

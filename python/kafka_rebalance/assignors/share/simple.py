@@ -19,7 +19,8 @@ Order    members have the order of the `View`. Partitions of a pool, holders of 
 Quirk    for one partition, the circle can come back to a member. The partition then has fewer than
          S members, because this member gets it a second time.
          In a heterogeneous group, a topic without subscribers stays in the targets.
-Errors   those of `view_of`; Kafka's class throws if the circle is empty when it starts again.
+Errors   those of `consumer/targets.py`; Kafka's class throws if the circle is empty when it starts
+         again.
 Source   SimpleAssignor, SimpleHomogeneousAssignmentBuilder, SimpleHeterogeneousAssignmentBuilder
          (Kafka 4.4.0); KIP-932.
 """

@@ -4,14 +4,15 @@
 1. Read each member's user data; members with one process id are the threads of a process. Members
    of a version above 11 form one more process, of which only owned partitions are known.
 2. If a member asks all to shut down, or if a source topic is missing, all get an error code.
-3. Tasks and their partitions, the end offsets of their changelogs, and each process's lags.
+3. Find the tasks and their partitions, the end offsets of their changelogs, and the lags of each
+   process.
 4. The task assignor gives tasks to processes. Without end offsets, the fallback replaces the
-   default one. If a probing rebalance is needed, the leader's process gets its time.
+   default one. If a probing rebalance is needed, the process of the leader has to start it.
 5. The tasks of each process go to its threads.
 6. An active task with a partition that another thread owns is withheld. If its process had the task
    as standby, the thread gets it as standby for now.
-7. A thread with a withheld task rebalances at once, and ends the deadline of its process; else the
-   first thread of a process gets the deadline.
+7. A thread with a withheld task rebalances at once. If a process has to start a probing rebalance,
+   its first thread gets the time of it, unless this thread rebalances at once.
 
 Errors   AssignorThrows if no owned partition of a process belongs to a task.
 Source   StreamsPartitionAssignor (kafka-streams 4.3.1).

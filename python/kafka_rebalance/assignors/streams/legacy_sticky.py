@@ -63,7 +63,7 @@ def assign(
 
 
 class _Work:
-    """The previous owners, and the pairs of tasks that met at a process so far."""
+    """The previous owners of tasks, and the pairs of tasks that one process got so far."""
 
     def __init__(
         self, processes: Sequence[StreamsProcess], topology: Topology, *, public: bool

@@ -5,9 +5,9 @@ Several flows can have the minimum cost, so the order of nodes and edges decides
 
 1. The residual graph has, for each edge, an edge with the capacity that is left, and an edge back
    with the flow as its capacity and the negative cost.
-2. Bellman-Ford begins at a node before all others, with an edge of cost 0 to each. There are as
-   many rounds as nodes, with the added node. In each round, each node in order relaxes its edges,
-   in the order of their ends.
+2. Bellman-Ford begins at an added node, with an edge of cost 0 to each other node. There are as
+   many rounds as nodes, the added one included. In each round, each node in order relaxes its
+   edges, in the order of their ends.
 3. The first edge that is relaxed in the last round leads to a negative cycle, whose edges take as
    much flow as fits. Begin again at 1, until the last round relaxes no edge.
 
@@ -39,7 +39,7 @@ class Graph:
         self._ends.setdefault(end, []).append(start)
 
     def fill(self, source: int, sink: int) -> None:
-        """Finds a first flow: shortest paths to the sink, by ascending neighbours."""
+        """Finds a first flow: shortest paths to the sink, lower neighbours visited first."""
         nodes = self._sorted()
         while True:
             parent = {source: source}
@@ -79,7 +79,7 @@ class Graph:
                         relaxed = True
                         if number == len(nodes):
                             return _cycle(parent, end)
-            # If this round relaxes no edge, the last one relaxes none either.
+            # If this round relaxes no edge, no later round does.
             if not relaxed:
                 break
         return None
@@ -110,7 +110,7 @@ class Graph:
 
 
 def _cycle(parent: dict[int, int], node: int) -> list[int]:
-    # 3. Parents lead into the cycle.
+    # 3. The way from parent to parent leads into the cycle.
     met = set()
     while node not in met:
         met.add(node)

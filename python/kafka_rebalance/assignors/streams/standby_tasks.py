@@ -62,7 +62,7 @@ def may_swap(
     target: StreamsProcess,
     task: TaskId,
 ) -> bool:
-    """Returns whether the processes with the task have at least as many tags after a move."""
+    """Returns whether a move leaves at least as many different tags among the task's processes."""
     if not settings.rack_aware_assignment_tags:
         return True
     others = [one for one in processes if one.has(task) and one is not source]

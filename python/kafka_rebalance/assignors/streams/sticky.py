@@ -116,7 +116,7 @@ class _Process:
         self.load = len(self.tasks) / len(self.counts)
 
     def forget_order(self) -> None:
-        """Called when `next_member` did not give a task; its next call then makes a new queue."""
+        """Called when a member got a task without `next_member`, whose queue is then outdated."""
         self._by_count = None
 
     def next_member(self) -> str:

@@ -10,8 +10,9 @@ tasks that a thread got in earlier calls. Each call:
    least number. The tasks that it reported beyond this number are remembered; a later thread
    overwrites the memory of an earlier one.
 3. Threads below the least number take the first task of the queue, in turns.
-4. A thread with exactly the least number may take one task more: first those that are remembered.
-5. The rest, in the order of the queue's array, goes to the other such threads in order.
+4. A thread with exactly the least number may take one task more. Each remembered task goes to the
+   thread that reported it, if this thread may.
+5. The rest, in the order of the queue's array, goes in turn to the threads that still may take one.
 
 Source   StreamsPartitionAssignor.assignTasksToThreads (kafka-streams 4.3.1).
 """

@@ -5,7 +5,8 @@
     assignment_epoch  the epoch of the targets; smaller than `epoch` while a target is missing
     targets           member id -> the partitions or tasks that the member will have
     static_members    instance id -> member id; share groups have none
-    refresh_at        (ms, epoch): the metadata is read again at this time, or below this epoch
+    refresh_at        (ms, epoch): the metadata is read again at this time, or if the group's
+                      epoch is smaller than this one
 
 Source   ModernGroup.java, TargetAssignmentMetadata.java, ConsumerGroup.updateStaticMember, and
          their twins in StreamsGroup.java (Kafka 4.4.0); KIP-848, KIP-345.
@@ -43,7 +44,7 @@ class StateNumber(IntEnum):
 
 
 class ReconciliationState(StateNumber):
-    """STABLE, or whether a member waits for its own or other members' revocations."""
+    """STABLE, or whose revocations a member waits for: its own, or those of other members."""
 
     STABLE = 0
     UNREVOKED_PARTITIONS = 1
@@ -129,7 +130,7 @@ class AssigningGroup(Generic[_Member, _Target]):
         return not len(self.members)
 
     def has_recent_targets(self, interval_ms: int, now_ms: int) -> bool:
-        """Returns whether the last targets are younger than the interval; False if that is 0."""
+        """Returns whether the last targets are younger than the interval; False if it is 0 ms."""
         assigned_ms = self.assignment_timestamp_ms
         if interval_ms == 0 or assigned_ms == NOT_ASSIGNED_MS:
             return False

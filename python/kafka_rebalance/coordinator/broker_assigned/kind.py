@@ -8,7 +8,8 @@ in the log.
 
 A commit with a smaller epoch than the member's is accepted if the member has had each partition
 since that epoch. A commit without an epoch is accepted if the group is Empty, or in a transaction
-without ids. Before version 9, a member of the group's own protocol gets UNSUPPORTED_VERSION.
+without ids. A member of the group's own protocol gets UNSUPPORTED_VERSION for an OffsetCommit
+before version 9.
 
 Source   GroupMetadataManager (consumerGroupLeave, consumerGroupFenceMembers, replaceMember, and
          their twins), validateOffsetCommit and validateOffsetFetch of each kind (Kafka 4.4.0);
@@ -78,7 +79,7 @@ class BrokerAssigned(Recorded):
         self.handlers[classic_groups.JoinGroup] = self.join
 
     def setting(self, state: Shard, group_id: str, name: str) -> Any:
-        """Returns the group's value of a setting; `name` has no prefix: `session_timeout_ms`."""
+        """Returns the group's value of a setting; `name` is such as `session_timeout_ms`."""
         return getattr(state.config_of(group_id), f"group_{self.group_class.group_type}_{name}")
 
     # Requests -------------------------------------------------------------------------------------

@@ -3,7 +3,7 @@
 
 While appends of a group are in flight, the state also holds the group as it is in the log: requests
 to describe groups read it there. If an append fails, a copy of the durable group replaces the
-group, and the records that are still in flight change it. The order of its hash maps is then the
+group, and the records that are still in flight are applied to the copy. Its hash maps then have the
 order of Kafka's, which have returned to their last snapshot.
 
 Source   CoordinatorRuntime, SnapshottableCoordinator (Kafka 4.4.0).
@@ -153,4 +153,4 @@ def _apply(state: Shard, groups: Groups, write: Write) -> None:
         try:
             replay_any(state, groups, record, write.now_ms)
         except IllegalRecord:
-            return  # it was computed from records that are not in the log
+            return  # the record was computed from records that are not in the log

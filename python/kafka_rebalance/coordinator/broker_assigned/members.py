@@ -2,8 +2,8 @@
 """Members of groups whose broker assigns: the errors of their requests, their steps and deadlines.
 
 A smaller epoch than the member's is accepted if it is the previous one and the member owns only
-what is assigned to it. A member that misses a deadline is removed. Its session restarts
-with each accepted heartbeat; its rebalance timeout has no effect if its epoch has changed.
+what is assigned to it. A member that misses a deadline is removed. A member's session restarts with
+each accepted heartbeat; a passed rebalance timeout has no effect if the member's epoch has changed.
 
 Source   GroupMetadataManager (validateConsumerGroupMember, throwIfStaticMemberIsUnknown,
          throwIfInstanceIdIsFenced, throwIf…GroupMemberEpochIsInvalid,
@@ -63,7 +63,7 @@ def check_epoch(
 
 
 UNCHANGED_MS = -1
-"""The rebalance timeout of a request that does not change it; other fields are then None."""
+"""The rebalance timeout in a request that leaves it unchanged; other unchanged fields are None."""
 
 _BLANK = "".join(map(chr, range(33)))  # the characters that Java's `String.trim` removes
 
@@ -118,7 +118,7 @@ def arm_rebalance(state: Shard, group_id: str, member: AssignedMember) -> None:
 
 
 def arm_or_cancel_rebalance(state: Shard, group_id: str, member: AssignedMember) -> None:
-    """Arms the rebalance timeout if the member revokes after a step, else cancels it."""
+    """Arms the rebalance timeout if the member has to revoke after a step, else cancels it."""
     if member.is_revoking:
         arm_rebalance(state, group_id, member)
     else:

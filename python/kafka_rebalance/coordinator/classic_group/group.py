@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Holds a classic group: its state, members, leader, generation and votes.
+"""Holds a classic group: its state, members, leader, generation and votes; makes its log records.
 
     pending        ids sent with MEMBER_ID_REQUIRED that have not joined yet (KIP-394)
     pending_sync   ids of members that have not sent SyncGroup in this generation
@@ -205,7 +205,7 @@ class Group:
         return member
 
     def replace_static(self, group_instance_id: str, new_id: str) -> ClassicGroupMember:
-        """Replaces a static member's id; the member keeps its assignment, and leads if it led."""
+        """Replaces a static member's id; the member keeps its assignment, and a leader still leads."""
         old_id = self.static_members[group_instance_id]
         member = self.members.pop(old_id)
         member.member_id = new_id

@@ -98,7 +98,7 @@ def _join_with_id(state: Shard, event: Received, request: wire.JoinGroup, group:
     member_id = request.member_id
     if member_id in group.pending:
         if request.group_instance_id is not None:
-            # Only dynamic members have pending ids.
+            # A pending id belongs to a dynamic member, and the sender is a static one.
             _refuse(state, event, ErrorCode.UNKNOWN_SERVER_ERROR)
         else:
             _add(state, event, request, group, member_id)
@@ -110,7 +110,7 @@ def _join_with_id(state: Shard, event: Received, request: wire.JoinGroup, group:
     member = group.members[member_id]
     unchanged = member.protocols == request.protocols
     if group.is_(GroupState.COMPLETING_REBALANCE) and unchanged:
-        # The member may not have received our first response.
+        # The member may not have received our first response, so it is sent again.
         state.respond(event.request_id, joined(group, member, group.joined_members()))
     elif group.is_(GroupState.STABLE) and unchanged and not group.is_leader(member_id):
         state.respond(event.request_id, joined(group, member))

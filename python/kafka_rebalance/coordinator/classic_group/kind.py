@@ -99,7 +99,7 @@ def list_groups(state: Shard, event: Received, request: wire.ListGroups) -> None
         is_not_ready = group.state is GroupState.NOT_READY
         name = "not_ready" if is_not_ready else group.state.value.lower()
         if (not states or name in states) and (not types or group.group_type in types):
-            # The protocol type is equal to the group's type, except in classic groups.
+            # A classic group has a protocol type; in other groups, it is equal to the group's type.
             classic = of_kind(group, Group)
             protocol = group.group_type if classic is None else classic.protocol_type or ""
             ids = group.group_id, protocol, group.state, group.group_type

@@ -35,7 +35,7 @@ PartitionEpochs = Mapping[Uuid, Mapping[int, int]]
 """Partitions by topic id, each with the assignment epoch in which the member got it."""
 
 NO_PARTITIONS: PartitionEpochs = {}
-"""The partitions of a new member. One step compares by identity with it, as Kafka does."""
+"""The partitions of a new member."""
 
 
 class ConsumerGroupMember(AssignedMember):

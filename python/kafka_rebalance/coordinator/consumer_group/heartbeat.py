@@ -7,9 +7,9 @@
 4. The member and its epoch.
 
 The assignor sees the members in the order of the group's hash map, with the updated member in its
-old place; a new member is the last. The response has an assignment if the member joins, sends all
-its fields, or got other partitions. It lists the partitions that the member may consume now, not
-those that it waits for.
+old place; a new member is the last. The response has an assignment if the member joins or sends all
+its fields, or if its partitions have changed. It lists the partitions that the member may consume
+now, not those that it waits for.
 
 Source   GroupCoordinatorService.consumerGroupHeartbeat, GroupMetadataManager
          (consumerGroupHeartbeat, updateSubscriptionMetadata),

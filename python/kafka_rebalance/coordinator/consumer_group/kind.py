@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Special to consumer groups: classic members, patterns, owners of partitions (KIP-848).
+"""The parts that only consumer groups have: classic members, patterns, owners (KIP-848).
 
 Source   ConsumerGroup (asDescribedGroup, validateOffsetCommit, validateOffsetFetch),
          GroupMetadataManager (replay, consumerGroupFenceMembers), ConsumerGroupMember (Builder,

@@ -56,7 +56,7 @@ def upgrade(state: Shard, classic: Group, records: log.Records) -> ConsumerGroup
 
 
 def _consumer_group(group: Group, cluster: ClusterTopics) -> ConsumerGroup:
-    if group.members and group.protocol_name is None:  # they have no metadata yet, so Kafka fails
+    if group.members and group.protocol_name is None:  # without metadata, so Kafka fails
         raise RequestRefused(ErrorCode.UNKNOWN_SERVER_ERROR)
     epoch = group.generation_id
     new = ConsumerGroup(group.group_id, epoch=epoch, assignment_epoch=epoch)
@@ -91,7 +91,7 @@ def _assigned(member: ClassicGroupMember, cluster: ClusterTopics) -> Target:
 def _consumer_member(
     member: ClassicGroupMember, protocol_name: str | None, epoch: int, target: Target
 ) -> ConsumerGroupMember:
-    if protocol_name not in dict(member.protocols):  # if it rejoined without it, Kafka fails
+    if protocol_name not in dict(member.protocols):  # it rejoined with others: Kafka fails
         raise RequestRefused(ErrorCode.UNKNOWN_SERVER_ERROR)
     subscription = wire.decode_subscription(member.metadata(protocol_name))
     return ConsumerGroupMember(

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Patterns of topics that members subscribe to, and when the broker resolves them.
 
-A resolution finds the topics of all patterns of the group, as an append of its own after the
-request that asked for it. A request asks for it if
+A resolution finds the topics of all patterns of the group. It has an append of its own, after the
+request that asked for it. A request asks for a resolution if
 
 1. it brings a pattern that no member has, or
 2. there are not as many resolved patterns as patterns of members, or

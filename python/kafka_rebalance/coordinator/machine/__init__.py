@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Common to groups of every kind: the state, deadlines, appends, loading."""
+"""The parts that groups of every kind share: the state, deadlines, appends, loading."""

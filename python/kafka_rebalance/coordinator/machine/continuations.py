@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Actions after an append, when it is durable or when it has failed.
 
-A `state` is a `Shard`, whose module imports this one. Requests that need other actions
-have a `Continuation` of their own, beside their handler.
+A `state` is a `Shard`; its type is `Any` here, because the module of `Shard` imports this one.
+Requests that need other actions have a `Continuation` of their own, beside their handler.
 """
 
 from typing import Any

@@ -128,21 +128,23 @@ class Heard(_Event):
 
 
 class PatternsDue(_Event):
-    """Patterns are to be resolved: the host passes this effect back after earlier appends."""
+    """The host passes this effect back as an event after earlier appends: then the coordinator
+    resolves the patterns.
+    """
 
     group_id: str
     patterns: tuple[str, ...]
 
 
 class ShareStateDue(_Event):
-    """Share state is to be initialised: the host passes this effect back when that is done."""
+    """The host initialises share state, and then passes this effect back as an event."""
 
     group_id: str
     partitions: tuple[tuple[Uuid, tuple[int, ...]], ...]
 
 
 class GroupConfigured(_Event):
-    """A group has settings of its own from now on; with `config` None, the broker's apply again."""
+    """A group has settings of its own from now on; with `config` None, it has the broker's."""
 
     group_id: str
     config: CoordinatorConfig | None

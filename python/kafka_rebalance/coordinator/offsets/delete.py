@@ -54,7 +54,7 @@ def delete_groups(state: Shard, event: Received, request: DeleteGroups) -> None:
 
 
 class ContinueDeletion(Continuation):
-    """Continues a deletion: looks for share state in `group_ids`, then deletes all groups."""
+    """Continues a deletion: marks the share state of `group_ids`, then deletes all groups."""
 
     request_id: int
     request: DeleteGroups
@@ -94,7 +94,7 @@ def partitions_deleted(state: Shard, event: PartitionsDeleted) -> None:
     topic_ids = dict(event.topics)
     for group_id in state.offsets.groups():
         offsets = state.offsets.latest(group_id)
-        # Offsets can be stored for partitions that their topic never had.
+        # All offsets of a deleted topic go, even those of partitions that it never had.
         whole = [one for one in state.offsets.partitions(group_id) if one[0] in topic_ids]
         for partition in (*event.partitions, *whole):
             deleted = (None, topic_ids.get(partition[0]))

@@ -114,7 +114,7 @@ class GroupOffsets:
         return GroupOffsets(dict(self.committed), pending)
 
     def apply(self, change: OffsetChange, position: int) -> None:
-        """Applies one record; of two committed values, the one at the later position wins."""
+        """Applies one record; a value replaces a committed one only if its position is later."""
         match change:
             case Commit(_, partition, value, producer_id):
                 stored = Stored(value, position)
@@ -244,7 +244,10 @@ class OffsetOrder:
                 self._end(producer_id, is_commit)
 
     def _end(self, producer_id: int, is_commit: bool) -> None:
-        """Ends a producer's transaction; of two values, the later record's value is committed."""
+        """Ends a producer's transaction.
+
+        A commit replaces a committed offset only if the record of that offset is older.
+        """
         ended = self._pending.remove(producer_id)
         for group_id, partition, number in () if ended is None else ended.entries():
             others = self._pending.values()

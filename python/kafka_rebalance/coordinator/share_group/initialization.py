@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Has the share state of new partitions initialised; forgets it with deleted topics and groups.
+"""Asks the host to initialise the share state of new partitions; forgets that of deleted topics.
 
 1. A heartbeat that finds subscribed partitions without share state writes a record: they are being
    initialised. After 30 s, a heartbeat asks again.
 2. The host initialises the partitions of ShareStateDue, and passes this effect back. The next
    record lists them as initialised. If its append fails, they are forgotten, so that a later
    heartbeat asks again.
-3. Partitions of deleted topics are forgotten. The deletion of a group marks its share state first,
-   even if no partition has any.
+3. Partitions of deleted topics are forgotten. Before a group is deleted, a record marks its share
+   state as deleting, even if no partition has any.
 
 Source   GroupMetadataManager (maybeCreateInitializeShareGroupStateRequest,
          subscribedTopicsChangeMap, initializeShareGroupState, maybeCleanupShareGroupState,

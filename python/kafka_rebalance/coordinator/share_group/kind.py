@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Special to share groups: they are never classic groups, and have no offsets (KIP-932).
+"""The functions of share groups, which are never classic groups and have no offsets (KIP-932).
 
 Source   ShareGroup.asDescribedGroup, GroupMetadataManager (replay, shareGroupLeave),
          ShareGroupMember (Builder, asShareGroupDescribeMember) (Kafka 4.4.0).

@@ -134,8 +134,8 @@ class RefinedTargets(NamedTuple):
 class Unlogged(NamedTuple):
     """Values that are in no record; a failed append restores the earlier values.
 
-    `configured` is the topology over the present topics; `refined` are the targets with which
-    members were last reconciled.
+    `configured` is the topology with the partition counts of the present topics; `refined` are the
+    targets with which members were last reconciled.
     """
 
     configured: ConfiguredTopology | None = None
@@ -217,7 +217,7 @@ class StreamsGroup(AssigningGroup[StreamsGroupMember, GroupTasks]):
             self.unlogged = self.unlogged_before[1]
 
     def keep_unlogged(self, before: "StreamsGroup") -> None:
-        """Quirk: a standby task or warm-up keeps its owners in `before`, if it has any there."""
+        """Copies what no record contains; quirk: also the owners of standby tasks and warm-ups."""
         self.unlogged, self.unlogged_before = before.unlogged, before.unlogged_before
         self.shutdown_member_id = before.shutdown_member_id
         for owners, others in ((self.standby, before.standby), (self.warmup, before.warmup)):

@@ -6,7 +6,8 @@
 3. Room for a member.         7. This member's reconciliation (`reconciliation.py`).
 4. The member and its epoch.
 
-The response lists the member's tasks, if the member joins or got others, and the statuses.
+The response always lists the statuses. It lists the member's tasks only if the member joins, or if
+its tasks have changed.
 
 Source   GroupCoordinatorService.streamsGroupHeartbeat, GroupMetadataManager.streamsGroupHeartbeat
          (Kafka 4.4.0); docs/behaviour/streams-groups.md#2-heartbeats, with the quirk of
@@ -186,7 +187,7 @@ def _topology(
 def _configured(
     state: Shard, group: StreamsGroup, topology: wire.StreamsTopology
 ) -> tuple[int, ConfiguredTopology]:
-    """Returns the metadata's hash and the topology over the present topics."""
+    """Returns the metadata's hash, and the topology with the partition counts of the topics."""
     metadata_hash, configured = group.metadata_hash, group.unlogged.configured
     is_first = group.topology is None or configured is None
     if is_first or group.must_refresh(state.now_ms):
@@ -214,7 +215,7 @@ def _change(
     *,
     is_new: bool,
 ) -> StreamsChange:
-    """Returns the change; its epoch is new if `is_new`, or topology, settings or target differ."""
+    """Returns the change. Its epoch is new if `is_new`, or if topology, settings or target changed."""
     config = state.config_of(group.group_id)
     configs = {NUM_STANDBY_REPLICAS: str(config.group_streams_num_standby_replicas)}
     if config.group_streams_rack_aware_assignment_tags:

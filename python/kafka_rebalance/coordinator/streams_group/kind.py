@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Special to streams groups: the topology, tasks, the initial rebalance delay (KIP-1071).
+"""The parts that only streams groups have: topology, tasks, initial rebalance delay (KIP-1071).
 
-Quirk    the first heartbeat configures the topology on a group object, and its own records then
-         replace that object. If no other heartbeat arrives before the initial delay ends, no
-         targets are computed then; the next heartbeat computes them.
+Quirk    the first heartbeat stores the configured topology in a group object, and then replaces
+         this object with its own records. If no other heartbeat arrives before the initial delay
+         ends, no topology is known and no targets are computed; the next heartbeat computes them.
 Source   GroupMetadataManager (replay, computeDelayedTargetAssignment), StreamsGroup
          (asDescribedGroup, validateOffsetCommit), StreamsGroupMember (Builder,
          asStreamsGroupDescribeMember) (Kafka 4.4.0); docs/behaviour/streams-groups.md.
@@ -164,7 +164,7 @@ def _epochs(role: Role, without: int) -> dict[Task, int]:
 
 
 def _contains(assigned: Collection[Task], owned: TaskList | None) -> bool:
-    """Returns whether all owned tasks are assigned, and each listed subtopology has one."""
+    """Returns whether all owned tasks are assigned, and each listed subtopology has such a task."""
     if owned is None:
         return False
     names = {name for name, _ in assigned}

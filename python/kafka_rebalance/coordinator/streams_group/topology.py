@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The topology of a streams group over the cluster's topics: its tasks, and the missing topics.
+"""Applies the topology of a streams group to the cluster's topics: tasks, and missing topics.
 
 1. Source topics must exist.
 2. Internal topics get their numbers of partitions: (a) repartition topics, (b) the topics of each
@@ -69,7 +69,7 @@ def described(topology: wire.StreamsTopology, counts: Mapping[str, int]) -> wire
 
 
 def configure(topology: wire.StreamsTopology, cluster: ClusterTopics) -> ConfiguredTopology:
-    """Returns the topology over these topics. Errors: RequestRefused if no topics make it valid."""
+    """Applies the topology to these topics. Errors: RequestRefused if no topics make it valid."""
     refuse_wrong_places(topology)  # Kafka reads the co-partition groups before anything else
     counts = {name: one.partitions for name, one in cluster.topics.items()}
     # 1.

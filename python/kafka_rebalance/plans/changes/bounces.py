@@ -49,8 +49,8 @@ _UNITS = (("h", 3_600_000), ("m", 60_000), ("s", 1_000), ("ms", 1))
 class BounceMembers(Change, Frozen):
     """Members restart one after another; if `member` is None, all members do, in join order.
 
-    A dynamic member leaves, and comes back with a new id: two rebalances or one, as `away_ms`
-    decides (see above). A static member is back before its session times out, so there is no
+    A dynamic member leaves, and comes back with a new id: `away_ms` decides whether that causes one
+    rebalance or two (see the module's docstring). A static member is back before its session times out, so there is no
     rebalance, and no member reads its partitions meanwhile. If `static` is True, all members count
     as static; if it is False, all count as dynamic, as if the sessions of static members ended.
     """
@@ -104,7 +104,7 @@ class BounceMembers(Change, Frozen):
         return self if self.member is None else replace(self, member=ids.alias(self.member))
 
     def is_certain_in(self, group: GroupSpec) -> bool:
-        """Returns whether one of the two courses (see above) is certain, not only more likely."""
+        """Returns whether it is certain that a restart causes one rebalance, or that it causes two."""
         if len(group.members) < 2:
             return True
         if self.static or all(m.group_instance_id and self.static is None for m in group.members):

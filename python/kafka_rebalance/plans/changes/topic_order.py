@@ -3,7 +3,7 @@
 
 kafka-python and aiokafka send a consumer's topics in the order of a Python set, which differs from
 process to process. The sticky classes of both libraries compare the members' *lists*, so their
-answers depend on this order. No other assignor's answer does; members of a group that the broker
+answers depend on this order. No other assignor's answer does; members of a group whose broker
 assigns send sorted topics.
 
 A plan uses the order in the group's line or in the change; each draw (a play with other ids) has

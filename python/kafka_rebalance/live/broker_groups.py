@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads groups that the broker assigns (KIP-848, KIP-932, KIP-1071) as contract lines.
+"""Reads groups whose broker assigns (KIP-848, KIP-932, KIP-1071) as contract lines.
 
 1. The coordinator describes the group.
-2. `owned_partitions` is the member's target, which is the assignor's input, with topics without
-   partitions. If the member now owns other partitions, `assigned_partitions` lists them. A share
-   group's description has no target: its members own their targets at once.
+2. `owned_partitions` is the member's target, which is the assignor's input; it includes topics of
+   which the member has no partition. If the partitions that the member owns now differ from it,
+   `assigned_partitions` lists them. A share group's description has no target: its members own
+   their targets at once.
 3. A pattern becomes the names of the topics that it matches. The broker resolves patterns at times,
    so a topic that has just been created may still be missing in the group.
 

@@ -28,7 +28,7 @@ from .log_records import masked
 from .tls import tls_problem
 
 _ATTEMPTS = 3
-"""After the broker has closed this many connections without an answer, none is tried again.
+"""After the broker has closed this many connections without an answer, no further one is tried.
 
 With several addresses, one attempt may take only this fraction (1/3) of the whole time, so that the
 next address is tried, too.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads topics as contract lines have them: partitions, their replicas' racks, leaders."""
+"""Reads topics in the form of contract lines: partitions, the racks of their replicas, leaders."""
 
 import importlib
 import uuid

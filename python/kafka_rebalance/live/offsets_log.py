@@ -268,7 +268,7 @@ def group_leaders(
 ) -> dict[str, str]:
     """Returns group id -> member id of the group's last leader; DescribeGroups lacks this id.
 
-    It is in the group's newest metadata record. The partitions with the groups' records are read
+    The id is in the group's newest metadata record. The partitions with these records are read
     from their beginning, which takes long with many commits. Groups without a leader are left out.
     For `configs`, see `snapshot`. Errors: ClusterError; MissingExtra without kafka-python 3.
     """

@@ -49,7 +49,7 @@ class Consumer(GroupMember):
 
     @property
     def reads_nothing(self) -> bool:
-        """Returns whether polls return no records while an eager member repeats a failed commit.
+        """Returns whether polls return no records, because an eager member repeats a commit.
 
         The result is False during the first commit, which is short.
         """

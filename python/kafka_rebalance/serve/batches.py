@@ -102,7 +102,8 @@ class Batch(NamedTuple):
         """
         count, data, end = self.record_count, self.data, len(self.data)
         if count < 1 or self.last_delta != count - 1 or self.is_compressed:
-            most = MOST_BATCH_BYTES  # Kafka has no such limit, but a record has more than a byte
+            # Each record has at least one byte, so this limit, which Kafka lacks, refuses none.
+            most = MOST_BATCH_BYTES
             return 1 <= count == self.last_delta + 1 <= most and end > _HEADER_BYTES
         at = _HEADER_BYTES
         try:

@@ -61,7 +61,7 @@ _NAMED_BY_ID = 12
 
 
 class ServedTopic(NamedTuple):
-    """A topic of the cluster. `racks`: each partition's replicas' racks, if they have any."""
+    """A topic of the cluster. `racks`: for each partition, the racks of its replicas, if any."""
 
     name: str
     partitions: int
@@ -107,7 +107,7 @@ class Cluster:
         self.put(topic)
 
     def grow(self, name: str, partitions: int) -> None:
-        """Adds partitions with one replica without a rack.
+        """Raises a topic's number of partitions; each new one has one replica, without a rack.
 
         Errors: GroupError for an unknown topic, or for a number that is out of bounds, or not
         larger than the present one.

@@ -193,7 +193,7 @@ class Connections:
         if now >= connection.until:
             task.cancel()
             return
-        # A bound that is set later lasts as long as one of these two, so it cannot end before.
+        # A later bound lasts `request_s` or `idle_s` from then on, so it ends after this timer.
         wait = min(connection.until - now, self.limits.request_s, self.limits.idle_s)
         loop = asyncio.get_running_loop()
         connection.timer = loop.call_later(wait, self._watch, task, connection)

@@ -178,7 +178,8 @@ NAMES = {api.key: name for name, api in APIS.items()}
 class Asked(NamedTuple):
     """A request as read. `body` is None for ApiVersions in a version that is unknown here.
 
-    A body about groups that brokers assign is a `Message`; any other body is an object of kio's.
+    The body of a request of a group whose broker assigns is a `Message`; any other body is an
+    object of kio's.
     """
 
     api: str

@@ -261,7 +261,7 @@ def _described(one: classic.DescribedGroup) -> dict[str, Any]:
 def _coded(
     entries: Iterable[tuple[_Topic, int]], codes: Mapping[tuple[str, int], int]
 ) -> list[dict[str, Any]]:
-    """Returns the entries with the coordinator's error codes; without one, the topic is unknown."""
+    """Returns the entries with the coordinator's error codes; no code means an unknown topic."""
     return _by_topic(
         (
             topic,

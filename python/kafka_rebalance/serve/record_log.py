@@ -89,7 +89,7 @@ class RecordLog:
             while written < len(data):
                 written += os.pwrite(self._file, data[written:], self._size + written)
         except OSError:
-            with contextlib.suppress(OSError):  # raised below: the first error, with the cause
+            with contextlib.suppress(OSError):  # the first error is raised below: it has the cause
                 os.ftruncate(self._file, self._size)
             raise
         position, self._end = self._end, self._end + count

@@ -47,7 +47,7 @@ Verified = Callable[[Asked, int, int, Place], KafkaError]
 
 
 class Records:
-    """The logs of all partitions; see the module."""
+    """The logs of all partitions, and the answers to requests about them."""
 
     def __init__(
         self, cluster: Cluster, limits: Limits, now_ms: Callable[[], int], verified: Verified

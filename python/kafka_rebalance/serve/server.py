@@ -461,8 +461,9 @@ class Server:
                 times.clear()
             self._move_to(due)
             times[key] += 1
-            # Only once: a deadline that is due again at once was not moved by the heartbeat. Else
-            # the clock could advance by 1 ms a step, for minutes.
+            # One heartbeat for each deadline and moment: if a deadline is due again at once, the
+            # heartbeat did not move it. With more, the clock could advance by 1 ms a step, for
+            # minutes.
             if heartbeats and times[key] == 1 and self._heartbeat(key):
                 continue
             self._handle(Tick())

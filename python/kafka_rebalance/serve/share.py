@@ -467,7 +467,7 @@ class _Topic(NamedTuple):
 
 
 def _fit(batches: Iterable[Any], version: int) -> bool:
-    """Returns whether the batches are in order, each with one type, or with one for each offset."""
+    """Returns whether the batches are in order, and have one acknowledge type, or one an offset."""
     before = -1
     newest = _RENEW if version >= 2 else _REJECT
     for one in batches:

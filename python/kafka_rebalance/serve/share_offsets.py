@@ -31,7 +31,7 @@ class ShareOffsets(NamedTuple):
     groups: Callable[[], Mapping[str, Any]]
 
     def makes(self, asked: Asked) -> tuple[ShareGroupHeartbeat, ...]:
-        """Returns the heartbeats of a member that comes and goes, if the group is to be made."""
+        """Returns the heartbeats by which a member joins and leaves, to make the group; or ()."""
         makes = asked.api == "alter_share_group_offsets" and asked.error is KafkaError.none
         if not makes or asked.body.group_id in self.groups():
             return ()

@@ -53,7 +53,7 @@ from .scenario import Costs, Happening, Kind, MemberPlan, Scenario, TopicPlan
 _NAMELESS = 'the group has none; write it into its line, as "assignor":"range"'
 
 _JOIN_STEP_MS = 10  # between two starts (less in large groups), so that members join in order
-_JOINED_WITHIN_MS = 2_000  # less than the broker's initial delay
+_JOINED_WITHIN_MS = 2_000  # all starts take at most this: less than the broker's initial delay
 _EAGER = "range"
 """The second assignor of eager members whose first is cooperative; no leader runs it."""
 
@@ -256,7 +256,8 @@ class _Maker:
                     if name in self.counts:
                         self.deletes = True
                         self._happens(Kind.DELETE_TOPIC, topic=name)
-                # Commits for deleted topics may fail: first the leader's, then the other members'.
+                # Commits for deleted topics may fail, first the leader's, then those of the other
+                # members: each delays the rebalance by up to the poll interval.
                 self._pass(self.config.metadata_max_age_ms + 2 * self.config.max_poll_interval_ms)
             case _:
                 problem = f"the simulator cannot play it; it plays {', '.join(PLAYABLE)}"

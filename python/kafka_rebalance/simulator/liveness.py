@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Leaves out the heartbeats of healthy members, so that a stable group costs no time to simulate.
 
-idle     A member that only has heartbeats to send is not simulated. At the next event for the
-         member, Vouched sets the time of its last heartbeat to the last one that was due.
+idle     A member that only has heartbeats to send is not simulated. At its next event, it first gets
+         a `Vouched`, which sets the time of its last heartbeat to the last one that was due.
 silent   The coordinator runs with `vouched`: it times a member's session only after a report that
          the member is silent.
 """
@@ -49,8 +49,8 @@ class Liveness:
     def _is_settled(self, group: ConsumerGroup, member: AnyMember) -> bool:
         """Returns whether no heartbeat of the member would change the group or the member.
 
-        The state is computed once for each length of the log, because only records change it. The
-        broker sometimes resolves patterns again, always on a heartbeat.
+        The group's state is computed once for each length of the log, because only records change
+        it. A group with patterns never counts: the broker resolves them at heartbeats.
         """
         length = len(self.broker.log)
         if self._settled[0] != length:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The changes that the simulator can play; the command's help imports nothing else of this room."""
+"""The changes that the simulator can play, in a module that the command's help imports quickly."""
 
 PLAYABLE = (
     "add-members", "remove-members", "remove-member", "remove-rack", "remove-client", "partitions",

@@ -205,7 +205,7 @@ class Group:
         return member
 
     def replace_static(self, group_instance_id: str, new_id: str) -> ClassicGroupMember:
-        """Replaces a static member's id; the member keeps its assignment, and a leader still leads."""
+        """Replaces a static member's id; the member keeps its assignment, and leads as before."""
         old_id = self.static_members[group_instance_id]
         member = self.members.pop(old_id)
         member.member_id = new_id

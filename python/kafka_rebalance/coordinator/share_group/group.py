@@ -43,7 +43,7 @@ StateTopics = Mapping[Uuid, NamedPartitions]
 
 
 class ShareState(Frozen):
-    """Partitions by the status of their share state, from a record that was written at `since_ms`."""
+    """Partitions by the status of their share state, from a record of the time `since_ms`."""
 
     initializing: StateTopics
     initialized: StateTopics

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Moves one member toward its target, at its heartbeat, in the three roles of tasks.
 
-1. If a member is STABLE in the target's epoch, or if it is UNREVOKED_TASKS and has not given up all
-   pending tasks, it stays as it is. If it has given up all of them, step 3 counts its epoch as one
+1. If a member is STABLE in the target's epoch, or UNREVOKED_TASKS with a pending task that it has
+   not given up, it stays as it is. If it has given up all of them, step 3 counts its epoch as one
    larger.
 2. Changes of role within the member are made at once: an active task becomes a standby task, a
    standby task a warm-up, or a warm-up a standby task. The old role is not revoked, unless it is

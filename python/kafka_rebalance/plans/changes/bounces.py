@@ -104,7 +104,7 @@ class BounceMembers(Change, Frozen):
         return self if self.member is None else replace(self, member=ids.alias(self.member))
 
     def is_certain_in(self, group: GroupSpec) -> bool:
-        """Returns whether it is certain that a restart causes one rebalance, or that it causes two."""
+        """Returns whether the number of rebalances (one or two) is certain, not only likelier."""
         if len(group.members) < 2:
             return True
         if self.static or all(m.group_instance_id and self.static is None for m in group.members):

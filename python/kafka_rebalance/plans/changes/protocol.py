@@ -173,7 +173,8 @@ def _joins_again(group: GroupSpec) -> bool:
 class _Restart(NamedTuple):
     """One member's restart.
 
-    Members in `left` restart later. If `stops`, eager members stop each time.
+    Members in `left` restart later. If `stops`, members that have not restarted revoke all their
+    partitions at each rejoin.
     """
 
     member: Member

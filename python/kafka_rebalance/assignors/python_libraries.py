@@ -117,7 +117,8 @@ def _kafka_python_members(members: Sequence[tuple[Member, Any]]) -> Any:
 
 
 def _aiokafka_sends(made: Any, member: Member) -> Any:
-    # aiokafka keeps a member's state on the class, and its consumer never sets the generation.
+    # aiokafka keeps a member's state on the class, so this calls the inner method with the member's
+    # own. A consumer of aiokafka never sets the generation.
     from aiokafka.structs import TopicPartition as OwnPartition
 
     if not hasattr(made, "_metadata"):

@@ -45,7 +45,7 @@ class BuiltIn(NamedTuple):
     """A built-in assignor, with all properties in which assignors differ.
 
     withholds   whether a partition that another member must first revoke stays unassigned; for
-                OURS, the leader withholds it (`plans/rounds.py`)
+                this project's own assignors, the leader withholds it (`plans/rounds.py`)
     sent        returns the claims of a member; None if the assignor uses no claims
     user_data   returns a consumer's user data, from its last assignment and its generation
     clients     the client libraries that can be configured with the assignor
@@ -84,9 +84,9 @@ LISTED: dict[str, tuple[str, RebalanceProtocolName]] = {
     for protocol in REBALANCE_PROTOCOLS
     for name in OURS
 }
-"""The names of OURS in JoinGroup -> the assignor, and the protocol of its members. The names differ
-by protocol, so that brokers refuse a mix of eager and cooperative members: a cooperative leader
-would withhold partitions for which an eager member never joins again."""
+"""Name of one of OURS in JoinGroup -> the assignor, and the protocol of its members. The names
+differ by protocol, so that brokers refuse a mix of eager and cooperative members: a cooperative
+leader would withhold partitions for which an eager member never joins again."""
 PLUG_IN = f"consumer/{BALANCED}"
 """`balanced` in brokers that have this project's jar."""
 
@@ -258,7 +258,7 @@ def in_core() -> tuple[str, ...]:
 def row_of(name: str) -> BuiltIn | ServerSide | OfTasks | None:
     """Returns the row of a built-in assignor; None for other names.
 
-    The names of OURS may have settings. Errors: GroupError at `assignor` for wrong settings.
+    Names of this project's assignors may have settings. Errors: GroupError for wrong settings.
     """
     bare = name.partition("?")[0]
     if bare in OURS:

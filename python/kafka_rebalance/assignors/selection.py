@@ -19,7 +19,7 @@ from kafka_rebalance.java.order import java_hash_order
 
 def candidates(lists: Sequence[Sequence[str]]) -> frozenset[str]:
     """Returns the names that every list contains."""
-    different = dict.fromkeys(map(tuple, lists))  # most members of a group have equal lists
+    different = dict.fromkeys(map(tuple, lists))  # equal lists count once: most are
     return frozenset.intersection(*map(frozenset, different))
 
 

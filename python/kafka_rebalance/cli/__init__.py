@@ -44,7 +44,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         # group, Python's search for cycles after every 700 objects took a fifth of the time.
         gc.set_threshold(20_000, 20, 20)
     with shown_streams(), warnings.catch_warnings():
-        # Commands tell misspelt fields with the number of the line.
+        # The commands report misspelt fields themselves, with the number of the line.
         warnings.filterwarnings("ignore", ".*: not a field of the contract")
         return _main(sys.argv[1:] if arguments is None else arguments)
 

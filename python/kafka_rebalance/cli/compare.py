@@ -84,7 +84,7 @@ def run(args: argparse.Namespace) -> int:
         elif args.json:
             print(contract.dumps(_json(one, plans, not_affected, alone=alone)), flush=True)
         else:
-            # Only one group is shown in detail: the plans of many would need too much memory.
+            # Only a single group is shown with its plans: those of many need too much memory.
             led = () if compared else plans
             compared.append(one)
     if len(compared) == 1:

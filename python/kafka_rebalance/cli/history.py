@@ -145,7 +145,7 @@ def _recorded(args: argparse.Namespace, missing: list[str]) -> Recorded:
     configs, sessions = cluster_configs(args), {}
     try:
         sessions = group_sessions(args.bootstrap_server, args.group, configs=configs)
-    except ClusterError as error:  # then the defaults hold, if the cluster can be read at all
+    except ClusterError as error:  # without settings, the defaults hold; but a broker must answer
         if isinstance(error, NotReachedError) and error.none_answered:
             raise
     # --replay, --what-if and --output need each generation; rows alone take much less memory.

@@ -119,7 +119,7 @@ class _Parser(argparse.ArgumentParser):
     """Prints a usage error as one sentence; a long usage text would push it off the screen."""
 
     def _print_message(self, message: str, file: Any = None) -> None:
-        for line in message.splitlines():  # the streams escape line breaks inside of one write
+        for line in message.splitlines():  # `ShownStream` escapes line breaks inside of a write
             print(line, file=file or sys.stderr)
 
     def error(self, message: str) -> NoReturn:

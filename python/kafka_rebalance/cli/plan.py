@@ -88,7 +88,7 @@ class _Answer(NamedTuple):
         return shortened(no_answer(self.led), names_of(self.led))
 
     def leading(self) -> dict[str, Any]:
-        """Returns the leaders for JSON; {} with --assignor, or if certainly Kafka's assignor runs."""
+        """Returns the leaders for JSON; {} with --assignor, or if only Kafka's assignor can run."""
         by_broker = self.planned.assignor in SERVER_SIDE
         certain = len(self.led) == 1 and (by_broker or not library_of(self.planned.assignor))
         if self.shown is None or certain:

@@ -144,7 +144,7 @@ def _look(args: argparse.Namespace) -> tuple[list[str], GroupSpec | None]:
 
     try:
         ((group, line),) = cluster_groups(args, [args.group], None)
-    except ClusterError as error:  # brokers may restart meanwhile
+    except ClusterError as error:  # in a deploy, brokers may be down for a time
         return [str(error)], None
     if isinstance(group, BadGroup):
         return [group.error], None

@@ -106,7 +106,7 @@ def _topics(args: argparse.Namespace) -> Iterator[tuple[str, int, Any, str]]:
                 except GroupError as error:
                     raise GroupError(path, str(error)) from None
                 for topic in topics:
-                    if topic.partitions:  # a member may own partitions of a topic that is gone
+                    if topic.partitions:  # 0: the topic is deleted, but a member still owns some
                         yield topic.name, topic.partitions, topic.racks, path
     for text in args.topic:
         yield *topic_count(text), None, "--topic"

@@ -185,7 +185,7 @@ class _Look:
             listed = self.listed.get(one.group.group_id)
             yield triage.TriagedGroup.of(one, "Stable" if listed is None else listed.state)
         types = {id_: one.group_type.lower() for id_, one in self.listed.items()}
-        with_lag = [id_ for id_ in states if types.get(id_) != "share"]  # no committed offsets
+        with_lag = [id_ for id_ in states if types.get(id_) != "share"]  # share groups commit none
         lags = _lags_of_others(self.args, with_lag)
         for id_, state in states.items():
             yield triage.TriagedGroup.undescribed(id_, types.get(id_), state, lags.get(id_))
@@ -244,7 +244,7 @@ def _with_records(
     counts = Counter(row.group_id for row in rows if row.is_rebalance)
     found = []
     for one in triage.with_patterns(groups, find_patterns(rows)):
-        if one.group_type in ("classic", "consumer"):  # other kinds have other records
+        if one.group_type in ("classic", "consumer"):  # records of other kinds are not counted
             count = counts[one.group_id]
             rebalances = None if missing and not count else count
             one = replace(one, rebalances=rebalances, counted_in="in records of the last hour")
@@ -306,7 +306,7 @@ def _lags(
     read: Mapping[str, Iterable[TopicPartition] | None],
     leaderless: list[TopicPartition],
 ) -> Mapping[str, "Lags"]:
-    """Returns the lags by group id, and adds the partitions without a leader; {} for a file."""
+    """Returns the lags by group id; {} for a file. Adds partitions without a leader to a list."""
     if args.bootstrap_server is None:
         return {}
     from kafka_rebalance.live import group_lags

@@ -146,7 +146,7 @@ class _Watch:
         is_first = row.group_id not in self.sources
         is_first |= row.cause == "started" and row.group_id not in self.emptied
         if is_old or (is_first and self.names is not None):
-            return  # the watch begins with the first description
+            return  # the first description of a group is the beginning, not an event
         if after is not None:
             self.groups[row.group_id] = after
         if not row.members and row.is_rebalance:

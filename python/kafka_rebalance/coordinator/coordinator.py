@@ -196,7 +196,7 @@ def _receive(state: Shard, event: events.Received) -> None:
             case classic.ListGroups(), ErrorCode.NOT_COORDINATOR:
                 response = classic.ListGroupsResponse()  # this coordinator has no groups
             case classic.Heartbeat(), ErrorCode.COORDINATOR_LOAD_IN_PROGRESS:
-                response = classic.HeartbeatResponse()  # sessions do not end during the load
+                response = classic.HeartbeatResponse()  # no error: no session ends in a load
         state.respond(event.request_id, response)
         return
     if isinstance(request, classic.FindCoordinator):

@@ -62,7 +62,7 @@ def described_line(group: Any) -> _Line:
 def sent_members(group: Any) -> tuple[Member, ...]:
     """Returns a described group's members, by the subscriptions in their last JoinGroup."""
     _, protocol = LISTED.get(group.protocol_data, ("", ""))
-    is_eager = protocol == "eager"  # then it is aiokafka's plug-in, which sends sticky's user data
+    is_eager = protocol == "eager"  # then members run aiokafka's plug-in: user data as of sticky
     assignor = "sticky" if is_eager else group.protocol_data
     sent = tuple(
         sent_member(

@@ -20,7 +20,7 @@ from kafka_rebalance.connect.cluster_changes import play_events
 from kafka_rebalance.frozen import Frozen
 
 _MOST_DRAWS, _LEAST_DRAWS = 64, 8
-_MOST_WORK = 200_000  # the largest product of items and draws, except for _LEAST_DRAWS
+_MOST_WORK = 200_000  # the largest product of items and draws; _LEAST_DRAWS may exceed it
 _SHUFFLES = 4  # every fourth draw is a shuffle
 
 Item = str | Task

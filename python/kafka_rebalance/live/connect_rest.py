@@ -62,7 +62,7 @@ def read_cluster(
     try:
         for name in sorted(expanded):
             reader.connector(name, expanded[name]["info"], expanded[name]["status"])
-        # A connector without a status is missing from the expanded answer.
+        # A connector without a status is missing from the expanded answer: read it by itself.
         for name in sorted(set(names) - expanded.keys()):
             reader.connector(name, client.get(f"/connectors/{urllib.parse.quote(name, '')}"), None)
     except (KeyError, TypeError, ValueError, AttributeError) as error:

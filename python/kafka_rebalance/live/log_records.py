@@ -25,7 +25,7 @@ IDLE_S = 120.0
 
 _SECRETS = ("password", "secret", "jaas", "pem", "token", "oauthbearer", "passphrase")
 _HIDDEN = "***"
-_LONG_SECRET = 4  # characters
+_LONG_SECRET = 4  # characters; `masked` replaces a shorter secret only as a whole word
 _YEAR_10000_MS = 253_402_300_800_000  # Python and Spark cannot represent later times
 
 

@@ -161,7 +161,7 @@ class FollowedLog:
             for place, start in places.items():
                 consumer.seek(place, start)
             while not self.missing or time.monotonic() < ends_s:
-                for place in places:  # the position also moves over transaction markers
+                for place in places:  # by the position: it moves over transaction markers, too
                     one = place.partition
                     if self._next[one] < self.old_before[one]:
                         self._next[one] = max(self._next[one], consumer.position(place) or 0)
@@ -235,7 +235,8 @@ def _polls(
     consumer.assign([place])
     consumer.seek(place, start)
     idle = IdleLimit(idle_s, partition, end)
-    # The position also moves over gaps left by compaction, and over transaction markers.
+    # The position shows the end, not the last record: it also moves over gaps left by compaction,
+    # and over transaction markers.
     while (position := consumer.position(place)) is not None and position < end:
         idle.check(position)
         polled = consumer.poll(timeout_ms=_POLL_MS).get(place, ())

@@ -47,7 +47,7 @@ def other_group(
     leaderless: list[TopicPartition] = []
 
     def lags(partitions: Iterable[TopicPartition]) -> Lags:
-        asked = {group_id: partitions if described.members else None}  # None: all with an offset
+        asked = {group_id: partitions if described.members else None}  # None: all that have one
         return group_lags(
             bootstrap_server, asked, configs=configs, on_leaderless=leaderless.append
         )[group_id]

@@ -75,7 +75,8 @@ class TopicLog:
             earliest, stable, high = self._offsets()
         if not earliest:
             raise no_partitions(self._topic)
-        # The log may change between these requests, so `stable` may be below `earliest`.
+        # The log may change between these requests, so `stable` may be below `earliest`: then the
+        # partition counts as empty.
         return {
             place: Bounds(earliest[place], max(earliest[place], stable[place]), high[place])
             for place in sorted(earliest)
@@ -129,7 +130,7 @@ class ConfluentLog(TopicLog):
         return closing(self._client.Consumer(configs, logger=_LOGGER))
 
     def _partitions(self) -> list[int]:
-        # The admin client's request would create the topic on brokers that allow it.
+        # A consumer asks: the admin client's request would create the topic on some brokers.
         with self._consumer() as consumer:
             listed = retried(
                 lambda: consumer.list_topics(self._topic, timeout=_REQUEST_S), _is_retriable
@@ -283,7 +284,8 @@ class KafkaPythonLog(TopicLog):
         end = offsets.stop
         consumer.assign([place])
         consumer.seek(place, offsets.start)
-        # The position also moves over compaction gaps, control records and aborted records.
+        # The position shows the end, not the last record: it also moves over compaction gaps,
+        # control records and aborted records.
         while (position := consumer.position(place)) is not None and position < end:
             idle.check(position)
             try:

@@ -214,7 +214,7 @@ class Herder:
         return self.is_reconfigured or self.newest.offset != self.configuration.offset
 
     def _read_updates(self, state: Membership) -> None:
-        """Applies the newest configuration to the herder; rejoins if this configuration needs it."""
+        """Applies the newest configuration to the herder; rejoins if that change requires it."""
         assert self.assignment is not None
         self.configuration = self.newest
         # While a rebalance is scheduled, a configuration at another offset also needs a rejoin.

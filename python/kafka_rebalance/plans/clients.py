@@ -188,7 +188,7 @@ def run_several(group: GroupSpec) -> bool:
 
 
 def sure_to_run(group: GroupSpec, names: Sequence[str]) -> list[str]:
-    """Returns those of the libraries `names` that some member, which can run no other, may run."""
+    """Returns the libraries that members may run who can run only libraries in `names`."""
     may_run = [{client.name for client in one} for one in _libraries(group)]
     certain = {name for one in may_run if one.issubset(names) for name in one}
     return [name for name in names if name in certain]

@@ -107,7 +107,7 @@ class Cluster:
         self.put(topic)
 
     def grow(self, name: str, partitions: int) -> None:
-        """Raises a topic's number of partitions; each new one has one replica, without a rack.
+        """Raises a topic's number of partitions; new partitions have one replica, without a rack.
 
         Errors: GroupError for an unknown topic, or for a number that is out of bounds, or not
         larger than the present one.

@@ -57,7 +57,7 @@ SETTINGS = {
     **_of_coordinator(0, "streams.num.warmup.replicas", "streams.rack.aware.assignment.tags"),
     "share.auto.offset.reset": _Setting("latest", choices=("latest", "earliest")),
     "share.isolation.level": _Setting("read_uncommitted", choices=_LEVELS),
-    "share.delivery.count.limit": _Setting(5, 2, most=2**15 - 1),  # the responses have 16 bits
+    "share.delivery.count.limit": _Setting(5, 2, most=2**15 - 1),  # responses hold it in 16 bits
     "share.partition.max.record.locks": _Setting(2_000, 100),
     "share.record.lock.duration.ms": _Setting(30_000, 1_000),
 }

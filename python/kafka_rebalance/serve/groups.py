@@ -46,7 +46,7 @@ async def answered(asked: Asked, ask: Ask, cluster: Cluster) -> Mapping[str, Any
         case "offset_delete":
             return await _offset_delete(asked, ask, cluster)
     given = {}
-    if asked.api == "leave_group" and not hasattr(asked.body, "members"):  # version 0 to 2
+    if asked.api == "leave_group" and not hasattr(asked.body, "members"):  # versions 0 to 2
         given["members"] = (classic.MemberIdentity(asked.body.member_id),)
     response = await ask(_request(asked, **given))
     return None if response is None else _response(asked, response)

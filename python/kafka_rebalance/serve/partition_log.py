@@ -103,7 +103,7 @@ class PartitionLog:
         return placed.base_offset
 
     def _checked(self, batch: Batch) -> Batch | None:
-        """Returns the batch with its offset if it was appended before; else None. Errors: Refused."""
+        """Returns the batch with its offset if it was appended before, or None. Errors: Refused."""
         producer = self._producers.get(batch.producer_id)
         if producer is not None and batch.producer_epoch == producer.epoch:
             for one in producer.batches:

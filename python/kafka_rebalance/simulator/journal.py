@@ -38,7 +38,7 @@ _Partitions = tuple[TopicPartitions, ...]
 
 
 class HeartbeatLines:
-    """Formats heartbeats of consumer groups, with topic names; None for a heartbeat without news."""
+    """Formats heartbeats of consumer groups, with topic names; None for those without news."""
 
     def __init__(self) -> None:
         self._names: dict[Uuid, str] = {}

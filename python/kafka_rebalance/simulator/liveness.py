@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Leaves out the heartbeats of healthy members, so that a stable group costs no time to simulate.
 
-idle     A member that only has heartbeats to send is not simulated. At its next event, it first gets
-         a `Vouched`, which sets the time of its last heartbeat to the last one that was due.
+idle     A member that only has heartbeats to send is not simulated. At its next event, it first
+         gets a `Vouched`, which sets the time of its last heartbeat to the last one that was due.
 silent   The coordinator runs with `vouched`: it times a member's session only after a report that
          the member is silent.
 """
@@ -30,7 +30,7 @@ class Liveness:
     processes: Mapping[str, Process]
     group_id: str
     silent: set[str] = field(default_factory=set)
-    _settled: tuple[int, int | None] = (-1, None)  # log length, epoch if Stable
+    _settled: tuple[int, int | None] = (-1, None)  # length of the log, epoch if Stable then
 
     def is_at_rest(self, member: AnyMember) -> bool:
         """Returns whether the member has only heartbeats to send, in a group that is Stable."""

@@ -51,7 +51,7 @@ class Process:
     gave_up_in: int = -1  # the newest generation whose assignment made the member revoke
     crashed: m.Fatal | None = None
     started: list[tuple[int, str]] = field(default_factory=list)
-    reads_nothing: bool = False  # an eager member repeats its commit before a join
+    reads_nothing: bool = False  # polls return no records (`Consumer.reads_nothing`)
     empty_handed: list[int] = field(default_factory=list)  # the times of empty assignments
     returns_at_ms: int | None = None  # when the callback of the last event returns
 

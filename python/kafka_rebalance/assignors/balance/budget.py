@@ -193,7 +193,7 @@ class _Loads:
                 fitting = (one for taken, one in steps.items() if taken <= k)
                 small = max(fitting, key=attrgetter("gain"), default=None)
                 line = self.squares - 2 * step.gain * k // step.taken
-                # The sum of squares is odd if and only if the sum of loads is.
+                # The sum of squares is odd if and only if the sum of loads is: the bound, too.
                 yield self._after(small, taken + k, line + (line + self.squares) % 2)
             if taken + step.taken >= end:
                 return

@@ -34,7 +34,7 @@ class Loads:
     number. Member m is `members[m]`, an index in the group: static members come first, by instance
     id, then the others by member id. A *pool* is a subscription class and a factor.
 
-    `scale`     the level that stands for a relative load of 1, if `shift` is 0
+    `scale`     the level of a member whose weights add up to its capacity, if `shift` is 0
     `shift`     by how many bits the weights are shifted right
     `pools_of`  subscription class -> its pools
     `reads`     topic class -> the pools of its subscribers
@@ -147,7 +147,7 @@ def _median(numbers: list[int], default: int) -> int:
 
 def _factors(capacities: list[float]) -> tuple[list[int], int]:
     """Returns a whole factor for each member, by which its weights are multiplied in place of a
-    division by its capacity; and the level that stands for a relative load of 1.
+    division by its capacity; and the level of a member whose weights add up to its capacity.
     """
     given = [_millionths(one) for one in capacities]
     common = gcd(*given)

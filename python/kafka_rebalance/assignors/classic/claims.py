@@ -109,8 +109,8 @@ def _claim(
         claims.multiply_owned.add(tp)
     else:
         claims.owned[member.member_id].append(tp)
-    # As in Kafka, this comes last: if `other` is `member` itself, the member loses an entry of its
-    # own.
+    # As in Kafka, the removal comes last: if `other` is `member` itself, the member loses an entry
+    # of its own.
     if tp in claims.owned[other.member_id]:
         claims.owned[other.member_id].remove(tp)
     claimant[tp] = member

@@ -228,7 +228,7 @@ class GeneralBuild:
         if self.by_size[0][0] >= self.by_size[-1][0] - 1:
             return True
         holder = {tp: m for m, partitions in self.current.items() for tp in partitions}
-        most: dict[str, float] = {}  # the size of the largest holder of a topic's partitions
+        most: dict[str, float] = {}  # topic -> the size of the largest holder of its partitions
         for size, _, member_id in self.by_size:
             if size == self._possible(member_id):
                 continue

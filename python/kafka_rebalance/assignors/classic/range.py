@@ -103,7 +103,7 @@ class TopicShare:
         if self.taken[member.member_id] > self.share:
             self.extras -= 1
         for partition in partitions:
-            self.unassigned.remove(partition)  # without racks, it is the first
+            self.unassigned.remove(partition)  # fast without racks: it is then the first one
 
 
 def topic_shares(group: GroupSpec) -> list[TopicShare]:

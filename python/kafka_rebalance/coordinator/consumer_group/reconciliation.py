@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Moves one member toward its target, at its heartbeat; a partition has one owner at a time.
 
-1. If a member is STABLE in the target's epoch, or UNREVOKED_PARTITIONS with a pending partition that
-   it has not given up, it stays as it is, unless its subscription has changed (3.).
+1. If a member is STABLE in the target's epoch, or UNREVOKED_PARTITIONS with a pending partition
+   that it has not given up, it stays as it is, unless its subscription has changed (3.).
 2. If partitions are revoked that the member has not given up already, it is UNREVOKED_PARTITIONS in
    its old epoch, and gets nothing new. Otherwise it enters the target's epoch with the kept and the
    free partitions: UNRELEASED_PARTITIONS if a partition of the target is not free, else STABLE.

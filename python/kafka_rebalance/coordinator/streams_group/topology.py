@@ -242,7 +242,7 @@ def _copartition(
     if internal != names:
         numbers = {known[name] for name in names - internal}
     elif fixed:
-        numbers = {known[name] for name in fixed}  # quirk: of all co-partition groups
+        numbers = {known[name] for name in fixed}  # quirk: not only those of this group
     else:
         numbers = {max(known[name] for name in internal)}
     if len(numbers) > 1:

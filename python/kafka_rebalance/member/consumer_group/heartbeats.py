@@ -199,7 +199,7 @@ def _refused(state: AsyncMembership, error: ErrorCode) -> None:
         fence(state)
         state.heartbeat_failures = state.retry_at_ms = 0
     elif error is _E.TOPIC_AUTHORIZATION_FAILED:
-        state.throw(error, f"a heartbeat was answered {error}")  # the member continues
+        state.throw(error, f"a heartbeat was answered {error}")  # poll throws, heartbeats go on
     elif error is _E.COORDINATOR_LOAD_IN_PROGRESS:
         pass
     elif error is not _E.GROUP_ID_NOT_FOUND or state.state is not _S.UNSUBSCRIBED:

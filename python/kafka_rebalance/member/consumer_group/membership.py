@@ -201,7 +201,7 @@ class AsyncMembership(AnyMembership):
         self.names.clear()
 
     def lose(self) -> None:
-        """Queues onPartitionsLost for the next poll; if the member has no partitions, goes on."""
+        """Queues onPartitionsLost for the next poll; without partitions, goes on at once."""
         if self.owned:
             self.callbacks.append(Callback(Lost(self.owned), Purpose.RELEASE))
         else:

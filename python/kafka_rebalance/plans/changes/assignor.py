@@ -173,7 +173,7 @@ class Restart(NamedTuple):
             "cooperative" if self.was_eager and is_cooperative((answers,)) else None
         )
         after = after.edited(assignor=answers, rebalance_protocol=lists)
-        if not self.left and edited.renamed:  # the bounce ends, and a plan forgets who leads
+        if not self.left and edited.renamed:  # after the bounce, a plan does not know who leads
             after = after.edited(members=after.members, leader="")
         back = {one.member_id for one in after.members} - self.left
         back = back if answers != group.assignor else {*edited.renamed}

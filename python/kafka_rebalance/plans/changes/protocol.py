@@ -198,8 +198,8 @@ class _Restart(NamedTuple):
         return Edited(after, eager=self._eager(after))
 
     def _join(self, group: GroupSpec, ids: MadeUp) -> Edited:
-        # The dynamic member has left. Without any other consumer-protocol member, the group is
-        # classic.
+        # The dynamic member has left. If no member of the consumer protocol remains, the group is
+        # classic, and the broker makes an id that is not bare.
         is_bare = self.protocol == CONSUMER or bool(self.left)
         back = restarted(self.member, ids, group.members, is_bare=is_bare)
         others = (m for m in _in_brokers_order(group, self) if m.member_id != self.member.member_id)

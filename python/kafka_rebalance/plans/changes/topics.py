@@ -87,7 +87,7 @@ def _new_racks(
     every = sorted(
         {rack for t in group.topics for racks in t.racks or () for rack in _known(racks)}
     )
-    # A rack that only members name may have no brokers.
+    # A rack that only members name may have no brokers, so only some draws use it.
     of_members = {member.rack for member in group.members if member.rack is not None}
     if 0 < in_racks < len({*every, *of_members}):
         every = ids.placement(every, of_members)
@@ -139,8 +139,8 @@ class AddTopics(Change, Frozen):
         check_limit(group, sum(count for _, count in self.topics))
 
         def edit(group: GroupSpec, ids: MadeUp) -> Edited:
-            # The brokers' assignors read topic ids; a later change of protocol may lead to such an
-            # assignor.
+            # The brokers' assignors read topic ids. A later change of protocol may lead to such an
+            # assignor, so new topics also get ids if other topics have them.
             has_ids = any(topic.topic_id is not None for topic in group.topics)
             has_ids |= group.assignor in SERVER_SIDE
             created = tuple(
@@ -185,7 +185,7 @@ class RemoveTopics(Change, Frozen):
 
         def edit(group: GroupSpec, _: MadeUp) -> Edited:
             # A broker's target contains the ids of deleted topics until the next target is
-            # computed.
+            # computed, so these topics stay in the group.
             owned = {tp.topic for m in group.members for tp in m.owned_partitions}
             kept = owned if group.assignor in SERVER_SIDE else set()
             topics = tuple(

@@ -19,7 +19,7 @@ from kafka_rebalance.java.order import java_hash_order
 
 def candidates(lists: Sequence[Sequence[str]]) -> frozenset[str]:
     """Returns the names that every list contains."""
-    different = dict.fromkeys(map(tuple, lists))  # equal lists count once: most are
+    different = dict.fromkeys(map(tuple, lists))  # most lists are equal: each counts once
     return frozenset.intersection(*map(frozenset, different))
 
 

@@ -119,8 +119,8 @@ def _connected(
         with suppress(Exception):  # a signal may have interrupted a request
             closing.close()
 
-    # If the caller does not read the generator to its end, the interpreter would close it at
-    # exit, after the client's thread has ended. Then close() would fail.
+    # If the caller does not read the generator to its end, the client is closed when the exit
+    # begins. Later, its thread has ended, and close() would fail.
     atexit.register(close)
     try:
         with closing:

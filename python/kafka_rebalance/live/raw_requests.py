@@ -14,7 +14,7 @@ from typing import Any
 def ask_coordinator(
     admin: Any, group_id: str, api_key: int, versions: tuple[int, int], body: bytes
 ) -> tuple[int, bytes]:
-    """Asks the group's coordinator; returns the response's version and body, as `ask_broker`."""
+    """Asks the group's coordinator; returns the version and the body of its response."""
     node = admin._manager.run(admin._find_coordinator_id, group_id)
     return ask_broker(admin, node, api_key, versions, body)
 

@@ -2,8 +2,8 @@
 """Plays rounds of a group whose broker assigns: the broker computes a target, the members follow.
 
 A member keeps the partitions that both its old and its new target contain. It revokes the others at
-its next heartbeat. Their new owner gets them at its own next heartbeat. In a share group, nobody
-waits.
+its next heartbeat. Their new owner gets them at its own next heartbeat. In a share group, no new
+owner waits for a revocation.
 
 1. A heartbeat finds a new group epoch and computes the target. The assignor visits the members in
    the order of the broker's hash map, a new member last (in a share group, at its place in the

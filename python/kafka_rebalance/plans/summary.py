@@ -103,7 +103,7 @@ def _moved(plan: "RebalancePlan", figures: "Figures", total: int, noun: str) -> 
 def _without_reader(figures: "Figures", total: int, noun: str) -> list[str]:
     """Returns clauses: how many partitions have no reader for a time, wait, or have no leader.
 
-    `figures.unavailable` counts partitions that existed before, so it can be above `total`.
+    `figures.unavailable` also counts partitions that the changes delete, so it can exceed `total`.
     """
     said, silent, then = [], figures.unavailable, ""
     if waiting := figures.waiting:

@@ -327,7 +327,7 @@ class Server:
                 self.unreadable.append(f"record {position}: {problem}; {refused}")
 
     def _respond(self, request_id: int, response: Any) -> None:
-        # `advance` makes heartbeats for members; no client waits for their responses.
+        # No client waits for the response to a heartbeat that `advance` made.
         answer = self._parked.pop(request_id, None)
         if answer is not None and not answer.done():
             answer.set_result(response)

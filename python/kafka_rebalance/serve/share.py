@@ -467,7 +467,10 @@ class _Topic(NamedTuple):
 
 
 def _fit(batches: Iterable[Any], version: int) -> bool:
-    """Returns whether the batches are in order, and have one acknowledge type, or one an offset."""
+    """Returns whether the batches are in order, and their acknowledge types are valid.
+
+    A batch has one type for all its offsets, or one for each of them.
+    """
     before = -1
     newest = _RENEW if version >= 2 else _REJECT
     for one in batches:

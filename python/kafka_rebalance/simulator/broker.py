@@ -72,7 +72,9 @@ class Broker:
     def _without_unknown(
         self, event: c.Received, request: OffsetCommit
     ) -> tuple[c.Received, OffsetCommit]:
-        """Returns the commit without nonexistent partitions; `_whole` adds their errors."""
+        """Returns the commit without nonexistent partitions; `_whole` puts their errors into the
+        response.
+        """
         unknown = [one for one in request.offsets if not self.has(one.topic, one.partition)]
         if not unknown:
             return event, request

@@ -46,7 +46,7 @@ class Process:
     polled_ms: int = -1  # the last simulated poll
     frozen_until_ms: int = 0
     is_cold: bool = True  # the process has sent no SyncGroup yet; cold_ms delays its first one
-    idle_since_ms: int | None = None  # heartbeats are not simulated since then; None: they are
+    idle_since_ms: int | None = None  # from then on, heartbeats are not simulated; None: they are
     owes_heartbeat: bool = False  # the coordinator times the session until the next heartbeat
     gave_up_in: int = -1  # the newest generation whose assignment made the member revoke
     crashed: m.Fatal | None = None

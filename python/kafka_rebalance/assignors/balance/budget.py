@@ -283,7 +283,7 @@ class _Loads:
         return (cost > 0) - (cost < 0)
 
     def _most_home(self) -> int:
-        """Returns the largest number of partitions that a path can return (Bellman-Ford)."""
+        """Returns how many partitions a path can return to their owners at most (Bellman-Ford)."""
         least = [0] * self.nodes.stop
         changed = True
         while changed:

@@ -32,7 +32,7 @@ from .flow import UNLIMITED, Flow
 class ClassLevel(Frozen):
     """`extra` members (at least 1, unless `load` is 0) have `load` partitions, others one fewer.
 
-    With `loads`, which only a budget sets, member m has `loads[m]`; `load` is the largest one.
+    With `loads`, which only a budget sets, member m has `loads[m]` partitions; `load` is the most.
     """
 
     load: int

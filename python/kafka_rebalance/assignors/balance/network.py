@@ -22,7 +22,8 @@ each of its members):
     sum(partitions of T * price of T) - sum(held by M of T * max(0, price of T - price of M))
     - (load - 1) * sum(price of M) - (the `extra` largest prices of M)
 
-It holds if no topic's price is more than 1 above the price of any of its subscribers in the level.
+The bound holds if no topic's price is more than 1 above the price of any of its subscribers in the
+level.
 
 Cost     for each level, a flow over lots x hubs + members + holdings.
 Source   linear programming duality; convex flows as in `levels.py`.

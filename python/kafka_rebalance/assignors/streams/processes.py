@@ -87,7 +87,7 @@ class StreamsProcess:
 
 
 def least(processes: Iterable[StreamsProcess], *, active: bool = False) -> StreamsProcess | None:
-    """Returns the process with the least load (or `active_load`); of equals, the first; or None.
+    """Returns the first process with the least load (or `active_load`); None if there is none.
 
     `processes` are sorted by id.
     """

@@ -199,7 +199,7 @@ def targets_of(state: Shard, change: EpochChange) -> tuple[Answer, dict[str, Tar
 
 
 def subscribed_names(group: ConsumerGroup, member: ConsumerGroupMember) -> Names:
-    """Returns the names of a member's topics and of its resolved pattern's topics, in order."""
+    """Returns the names of a member's topics and of its pattern's topics, in Kafka's order."""
     names = member.subscribed_topic_names
     resolved = None if member.pattern is None else group.resolved.get(member.pattern)
     if resolved is None or not resolved.topics:

@@ -91,7 +91,7 @@ def _assigned(member: ClassicGroupMember, cluster: ClusterTopics) -> Target:
 def _consumer_member(
     member: ClassicGroupMember, protocol_name: str | None, epoch: int, target: Target
 ) -> ConsumerGroupMember:
-    if protocol_name not in dict(member.protocols):  # it rejoined with others: Kafka fails
+    if protocol_name not in dict(member.protocols):  # rejoined without this protocol: Kafka fails
         raise RequestRefused(ErrorCode.UNKNOWN_SERVER_ERROR)
     subscription = wire.decode_subscription(member.metadata(protocol_name))
     return ConsumerGroupMember(

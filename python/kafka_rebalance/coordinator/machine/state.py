@@ -347,13 +347,13 @@ class GroupKind:
     start_members: Callable[[Shard, Any], None]
     """Arms the deadlines of the members of a group that was loaded."""
     fall_silent: Callable[[Shard, Any, str, int], None]
-    """Starts the session timeout of a silent member at a time in ms."""
+    """Starts the session timeout of a silent member; the last argument is its start in ms."""
     deadline: Callable[[Shard, Any, DeadlineKey], None]
     """Handles a passed deadline; deadlines that only other kinds of groups have are ignored."""
     tombstones: Callable[[Any], list[LogRecord]]
     """Returns the records that remove a group, without those of its offsets."""
     replay: Callable[[Groups, BrokerRecord, int], None]
-    """Applies one record at a time in ms. Errors: IllegalRecord."""
+    """Applies one record; the last argument is the time in ms. Errors: IllegalRecord."""
     refuse_commit: Callable[
         [Shard, Received, Any, CommitRequest, Iterable[OffsetToCommit]], ErrorCode
     ]

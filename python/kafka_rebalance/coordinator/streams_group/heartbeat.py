@@ -224,7 +224,7 @@ def _change(
     is_new |= configs != group.assignment_configs
     if is_new or group.state is not GroupState.STABLE:
         return StreamsChange(group, group.epoch + is_new, topology, configs, new)
-    # Kafka 4.4 does not refine targets: the refined targets of a Stable group are its targets.
+    # Kafka 4.4 remembers the targets of a Stable group as they are: it does not refine them.
     own = group.targets.get(new.member_id, NOTHING)
     is_refined = own != new.assigned.without_epochs()
     refined = dict(group.targets)

@@ -51,7 +51,7 @@ def beat(state: AsyncMembership) -> None:
 
 
 def due_ms(state: AsyncMembership) -> int | None:
-    """Returns when (ms) the next regular heartbeat is due, or None; not earlier than now."""
+    """Returns when (ms) the next regular heartbeat is due, now at the earliest; None if never."""
     if state.coordinator_node is None or state.state in NOT_IN_GROUP or state.heartbeat_in_flight():
         return None
     return max(state.heartbeat_at_ms, state.retry_at_ms, state.now_ms)

@@ -50,9 +50,10 @@ class BounceMembers(Change, Frozen):
     """Members restart one after another; if `member` is None, all members do, in join order.
 
     A dynamic member leaves, and comes back with a new id: `away_ms` decides whether that causes one
-    rebalance or two (see the module's docstring). A static member is back before its session times out, so there is no
-    rebalance, and no member reads its partitions meanwhile. If `static` is True, all members count
-    as static; if it is False, all count as dynamic, as if the sessions of static members ended.
+    rebalance or two (see the module's docstring). A static member is back before its session times
+    out, so there is no rebalance, and no member reads its partitions meanwhile. If `static` is
+    True, all members count as static; if it is False, all count as dynamic, as if the sessions of
+    static members ended.
     """
 
     member: str | None = None

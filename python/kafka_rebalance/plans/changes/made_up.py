@@ -184,7 +184,8 @@ class MadeUp:
             random = _core.uuid5(f"{self._group_id}/{self._draw}/{self.count}/place")
             share = (share + int.from_bytes(random) / 2**128) % 1.0
         place = int(share * (len(names) + 1))
-        # A dot sorts before digits, but after the dash that follows a name in a member id.
+        # The new name follows `names[place - 1]` directly: a dot sorts before digits, but after the
+        # dash that follows a name in a member id.
         drawn = f"{names[place - 1]}." if place else "!"
         while drawn in taken:
             drawn += "."
@@ -192,7 +193,7 @@ class MadeUp:
 
 
 def chosen_id(group_id: str, draw: int, count: int) -> bytes:
-    made = _core.uuid5(f"{group_id}/{draw}/{count}")  # but the clients' UUIDs have version 4
+    made = _core.uuid5(f"{group_id}/{draw}/{count}")  # version 5, where Java has 4
     return bytes((*made[:6], made[6] & 0x0F | 0x40, *made[7:]))
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Plans with the leader's version of the assignor: each library has its own, its *dialect*.
+"""Plans changes with the leader's version of the assignor; a library's version is its *dialect*.
 
 1. The leader is `group.leader`. If that is unknown, it is any member whose library can have written
    the last assignments (`group.leader_library`), or any member if none can. If the group has no

@@ -190,7 +190,7 @@ def level_flow(
 def _out_of(
     flow: Flow, lots: Lots, hub: "HubMembers", node: int, to: tuple[dict[int, int], int, int]
 ) -> list[int]:
-    """Adds the arcs from a hub to its members; returns one a member, or [] for a topic's hub.
+    """Adds the arcs from a hub to its members; returns them, or [] for a topic's hub.
 
     `to`: the members' nodes, the level's load, and the cost of a pair of partitions of a topic.
     """

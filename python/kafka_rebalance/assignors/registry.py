@@ -296,7 +296,7 @@ def custom(name: str) -> Assignor:
 def protocol_of(assignor: str) -> RebalanceProtocol:
     """Returns the rebalance protocol of members that list only this assignor. Errors: GroupError.
 
-    Members of a group whose broker assigns keep what they own, as cooperative ones do.
+    Members of a group whose broker assigns keep what they own, as cooperative members do.
     """
     row = row_of(assignor)
     if assignor in SERVER_SIDE:

@@ -41,7 +41,7 @@ _LEADERS = """\
 each group was played with Java's assignor, unless its assignor names another library's
 (librdkafka/range); for other leaders ask about one group:
 kafka-rebalance {word} FILE --group ID"""
-"""The core does not know which library a group's leader runs; docs/start/spark.md has more."""
+"""A note on leaders, whose libraries the core does not know; docs/start/spark.md has more."""
 
 _UNREAD = (
     "; columns that NAME does not read are not validated (range: owned partitions; roundrobin: "

@@ -191,7 +191,7 @@ def parser(given: Sequence[str]) -> argparse.ArgumentParser:
     is_first = word in COMMANDS and word == given[0]
 
     def command_parser(**how: Any) -> _Command | None:
-        """Returns a parser for the given command; None for others, which the help only lists."""
+        """Returns a parser for the given command; None for any other, which the help only lists."""
         return _Command(**how) if how["prog"] == f"{PROG} {word}" else None
 
     own: Any = command_parser

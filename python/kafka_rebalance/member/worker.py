@@ -282,7 +282,7 @@ class Herder:
         self.work = None
 
     def lose(self, state: Membership) -> None:
-        """Stops all work, because the coordinator is unknown and others may run this work."""
+        """Stops all work, because the coordinator is unknown and other workers may run it."""
         self._stop(state, self.work or NOTHING)
         self.work = None
 

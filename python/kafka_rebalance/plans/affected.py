@@ -31,11 +31,12 @@ def as_far_as_affected(
     *,
     alone: bool = False,
 ) -> tuple[AnswerOrError | None, list[str]]:
-    """Returns the result of `work` for the changes that affect a group, and the others as text.
+    """Returns the result of `work` for the changes that affect a group, and the left-out ones.
 
-    The result is None if no change affects the group, unless there are no changes. If the user
-    asked for this group `alone`, only a switch to the assignor that it already has is left out.
-    Errors: those of `work`; the path of an error contains the index of the change in `changes`.
+    Left-out changes are lines of text. The result is None if no change affects the group, unless
+    there are no changes. If the user asked for this group `alone`, only a switch to the assignor
+    that it already has is left out. Errors: those of `work`; the path of an error contains the
+    index of the change in `changes`.
     """
     left = list(range(len(changes)))
     left_out: list[str] = []

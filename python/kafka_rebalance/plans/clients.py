@@ -182,7 +182,7 @@ def class_name(group: GroupSpec, assignor: str | None) -> str | None:
 
 
 def run_several(group: GroupSpec) -> bool:
-    """Returns whether the members certainly run several libraries: two members can share none."""
+    """Returns whether members certainly run several libraries: two of them can share no library."""
     may_run = [frozenset(one) for one in _libraries(group)]
     return any(one.isdisjoint(other) for one in may_run for other in may_run)
 
@@ -236,7 +236,7 @@ def unknown_libraries(group: GroupSpec) -> tuple[str, ...]:
 
 
 def library_evidence(member: Member, group_id: str) -> tuple[str, str] | None:
-    """Returns a member's library (`client_library`) and the evidence for it; None without."""
+    """Returns a member's library (`client_library`) and the evidence; None if there is none."""
     client = client_of(member, group_id)
     if client is not None:
         return client.name.lower(), f"client id {member.client_id}"

@@ -38,7 +38,7 @@ def never_runs(group: GroupSpec, assignor: str) -> str | None:
 
 
 def by_switch_protocol(old: str, new: str) -> str | None:
-    """Returns the `switch-protocol` value of a change from `old` to `new`; None without one.
+    """Returns the `switch-protocol` value of a change from `old` to `new`; None if none does it.
 
     >>> by_switch_protocol("range", "consumer/uniform"), by_switch_protocol("range", "sticky")
     ('consumer/uniform', None)

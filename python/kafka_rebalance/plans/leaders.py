@@ -267,7 +267,7 @@ def _after_switches(
 
 
 def _of_library(group: GroupSpec, name: str, change: Change) -> Change:
-    """Returns the change; if all members run librdkafka, a switch leads to its own class."""
+    """Returns the change; if all members run librdkafka, a switch leads to librdkafka's class."""
     only = all(library(group, member) == "librdkafka" for member in group.members)
     if not isinstance(change, SwitchAssignor) or library_of(name) != "librdkafka" or not only:
         return change

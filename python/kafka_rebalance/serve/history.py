@@ -15,7 +15,7 @@ from kafka_rebalance.wire.messages import GroupState
 from .cluster import Cluster
 
 MOST_GENERATIONS = 10_000
-"""The number of generations of all groups that are kept; older ones are dropped."""
+"""The number of generations that are kept, over all groups; older ones are dropped."""
 
 
 class StableGeneration(Frozen):

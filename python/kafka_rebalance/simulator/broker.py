@@ -123,7 +123,7 @@ class Broker:
         return f"{sender} {'rejoins' if known else 'joins'}"
 
     def consumer_group(self, group_id: str) -> ConsumerGroup | None:
-        """Returns the group with this id; None if no such group has a broker that assigns."""
+        """Returns the consumer group with this id, whose broker assigns; None if there is none."""
         group = self.coordinator.groups().get(group_id)
         return group if isinstance(group, ConsumerGroup) else None
 

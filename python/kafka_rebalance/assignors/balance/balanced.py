@@ -9,7 +9,7 @@
 3. A level needs no flow if its partitions have no owners and its members do not differ: deal its
    partitions to the members in turn, by topic and number.
 4. Turn numbers into partitions: a member keeps some of its own in each lot (`network.py`), first
-   one of each topic, then a second one of each; a hub deals the others to its members.
+   one of each topic, then a second one of each; a hub deals the rest to its members.
 
 A budget limits how many partitions are taken from their owners. With one, step 1 finds the best
 loads within it (`budget.py`), and one flow for the whole group takes the place of the levels'

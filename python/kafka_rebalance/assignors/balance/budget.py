@@ -5,7 +5,8 @@ A partition is *taken* if its present owner loses it. With at most K of them tak
 have the smallest possible largest load, the `cap`; then the least sum of squares; then the fewest
 partitions taken.
 
-1. Every owner keeps all its partitions. The others go where they raise the sum of squares least.
+1. Every owner keeps all its partitions. Those without an owner go where they raise the sum of
+   squares least.
 2. Lower the cap by 1, again and again. Each time, the members above it release one partition each,
    on the cheapest paths, where a taken partition costs more than any load. So K is the least number
    that reaches the cap, and the squares are the least for this K.
@@ -193,7 +194,7 @@ class _Loads:
                 fitting = (one for taken, one in steps.items() if taken <= k)
                 small = max(fitting, key=attrgetter("gain"), default=None)
                 line = self.squares - 2 * step.gain * k // step.taken
-                # The sum of squares is odd if and only if the sum of loads is: the bound, too.
+                # All possible sums of squares are even, or all are odd: round the bound up to one.
                 yield self._after(small, taken + k, line + (line + self.squares) % 2)
             if taken + step.taken >= end:
                 return

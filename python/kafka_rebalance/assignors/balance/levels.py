@@ -30,7 +30,7 @@ from .flow import UNLIMITED, Flow
 
 
 class ClassLevel(Frozen):
-    """`extra` members (at least 1, unless `load` is 0) have `load` partitions, others one fewer.
+    """`extra` members (at least 1, unless `load` is 0) have `load` partitions, the rest one fewer.
 
     With `loads`, which only a budget sets, member m has `loads[m]` partitions; `load` is the most.
     """
@@ -86,8 +86,8 @@ def _cut(
 def cut(
     classes: Classes, topics: list[int], room: Mapping[int, int], supply: Sequence[int]
 ) -> tuple[int, list[int], list[int]]:
-    """Returns how much of `supply` does not fit, and its side of the minimum cut: the topic classes
-    and the subscription classes.
+    """Returns how much of `supply` does not fit; and the topic classes and subscription classes on
+    the source's side of the minimum cut.
 
     `room`: how many partitions all members of each subscription class together can take.
     """

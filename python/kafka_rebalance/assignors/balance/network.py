@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Finds the best way to a level's balance as a cheapest flow: racks, moves, spread topics.
+"""Finds the best way to a level's balance, by racks, moves and spread topics, as a cheapest flow.
 
 A level is a set of members, their topics and their loads (`levels.py`). Levels are independent:
 members of higher levels have no room, so the topics of a level go only to the members of this
@@ -84,7 +84,7 @@ class HandedOut:
 
 
 class LevelFlow(Frozen):
-    """A level's flow: `keep[lot, m]` partitions stay with member m, hubs assign the others.
+    """A level's flow: `keep[lot, m]` partitions stay with member m, hubs assign the rest.
 
     `moves` counts the partitions that flow through a hub. The prices are explained in the module's
     docstring; they are of use only if moves are the only criterion.

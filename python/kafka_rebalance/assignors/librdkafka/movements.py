@@ -106,8 +106,8 @@ class MoveRecords:
             raise dies("a move is recorded that no list has")
         if tp in moved.partitions:
             moved.partitions.remove(tp)
-        # librdkafka frees the record of a partition that moves on; the record of `keeper` is the
-        # list's key.
+        # librdkafka frees the record of a partition that moves on. If this is the record of
+        # `keeper`, the list has lost its key.
         if moved.keeper == tp and not stays:
             moved.key_is_gone = True
         if not moved.partitions:

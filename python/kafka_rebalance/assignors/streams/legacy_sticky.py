@@ -3,7 +3,7 @@
 
 1. Previous active tasks stay if their process has fewer active tasks than its threads times all
    tasks per thread (rounded down). With `keep`, they stay always.
-2. The others go to the first process that had them as standby and is below this bound.
+2. The other tasks go to the first process that had them as standby and is below this bound.
 3. Each task that is left, in order, goes to its best process: the previous owner; else the least
    loaded process that had it as standby; else the least loaded one. If the best process is full
    while another has more room, the task goes to the least loaded process that had it as standby. If

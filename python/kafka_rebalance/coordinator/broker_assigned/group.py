@@ -168,7 +168,7 @@ class AssigningGroup(Generic[_Member, _Target]):
         """Called after a failed append: undoes changes of fields that no record contains."""
 
     def keep_unlogged(self, before: Any) -> None:
-        """Called on a restored group: copies fields that no record contains from `before`."""
+        """Called on a restored group: copies from `before` the fields that no record contains."""
 
     def must_refresh(self, now_ms: int) -> bool:
         """Returns whether it is time to read the topics' metadata again."""

@@ -22,7 +22,7 @@ from .group import AssigningGroup, IllegalRecord
 from .members import RequestRefused
 
 Records = list[BrokerRecord | LogRecord]
-"""Records of a group whose broker assigns; a classic group's are LogRecords, already bytes."""
+"""Records of a group whose broker assigns, or of a classic group: LogRecords, which are bytes."""
 
 
 def write(

@@ -46,7 +46,7 @@ class ClusterTopics:
         return touched
 
     def ids(self, names: Iterable[str]) -> list[Uuid]:
-        """Returns the ids of the topics with these names, in that order; others are left out."""
+        """Returns the ids of the topics with these names, in that order; skips unknown names."""
         return [self.topics[name].topic_id for name in names if name in self.topics]
 
     def hash_of(self, names: Iterable[str]) -> int:

@@ -124,7 +124,7 @@ def unload(state: Shard) -> None:
     refuse_all(state, gone)
     for group in (of_kind(one, Group) for one in list(state.groups.values())):
         if group is None:
-            continue  # it has no parked requests
+            continue  # only classic groups have parked requests
         before = group.state
         state.move(group, GroupState.DEAD)
         for member in group.members.values():

@@ -106,7 +106,7 @@ class Shard:
     config: CoordinatorConfig  # for groups that have no settings of their own
     new_id: Callable[[], str]
     kinds: Mapping[str, "GroupKind"] = field(default_factory=dict)
-    vouched: bool = False  # the host reports silent members; others count as alive
+    vouched: bool = False  # the host reports silent members; other members are alive
     ownership: Ownership = Ownership.ACTIVE
     groups: dict[str, AnyGroup] = field(default_factory=dict)
     durable: dict[str, AnyGroup | None] = field(default_factory=dict)
@@ -357,7 +357,7 @@ class GroupKind:
     refuse_commit: Callable[
         [Shard, Received, Any, CommitRequest, Iterable[OffsetToCommit]], ErrorCode
     ]
-    """Returns the error of the whole request, else NONE; the offsets are those to be stored."""
+    """Returns the error of a whole request, else NONE; the last argument: the offsets to store."""
     refuse_deletion: Callable[[Any, DeleteGroups | OffsetDelete], ErrorCode]
     """Returns the error of the deletion of a group, or of some of its offsets, else NONE."""
 

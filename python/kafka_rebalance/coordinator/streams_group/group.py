@@ -91,7 +91,7 @@ def task_list(tasks: Iterable[Task]) -> TaskList:
 
 
 class TasksState(StateNumber):
-    """STABLE, or a member waits: until it has revoked its tasks, or others have released theirs."""
+    """STABLE, or what a member waits for: its own revocations, or tasks of other members."""
 
     STABLE = 1
     UNREVOKED_TASKS = 2

@@ -68,7 +68,7 @@ class AsyncConsumer:
     def is_in_poll(self) -> bool:
         """Returns whether the last poll is still running, with callbacks left to run.
 
-        In librdkafka, a poll that has revoked partitions goes on until it has assigned others.
+        In librdkafka, a poll that has revoked partitions goes on until it has assigned new ones.
         """
         state = self._state
         running = state.reconciliation

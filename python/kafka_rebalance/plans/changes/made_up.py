@@ -60,7 +60,7 @@ class Newcomer(NamedTuple):
 
 
 class Draw(NamedTuple):
-    """One choice of made-up ids. Draw 0 has the plan's own ids; draws 1 to `of` have others.
+    """One choice of made-up ids. Draw 0 has the plan's own ids; draws 1 to `of` have other ids.
 
     `instead_of` are the newcomers of draw 0, in join order. The newcomers of this draw replace them
     one by one.

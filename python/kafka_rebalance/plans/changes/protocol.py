@@ -232,7 +232,7 @@ class _Restart(NamedTuple):
         return group if self.left else _led_by_client(group, self.assignor)
 
     def _eager(self, group: GroupSpec) -> frozenset[str]:
-        # The eager members that claim nothing. Under a leader, they claim their last assignment.
+        # The eager members that claim nothing: none under a leader, where they claim what they had.
         if not self.stops or group.assignor not in SERVER_SIDE:
             return frozenset()
         ids = frozenset(member.member_id for member in group.members)

@@ -92,7 +92,7 @@ class Curve(Frozen):
         return small_table(self.summary, COLUMNS, self.rows(), lambda row: row)
 
     def rows(self) -> list[tuple[str, ...]]:
-        """Returns rows for `COLUMNS`: each point where the largest load falls; the last point."""
+        """Returns rows for `COLUMNS`: the points where the largest load falls, and the last one."""
         ends = {one.greatest: one for one in reversed(self.points)}
         shown = sorted([*ends.values(), self.points[-1]], key=lambda one: one.taken_at_most)
         return [

@@ -154,8 +154,7 @@ def _answer(
 
 
 def _notes(one: _Answer, args: argparse.Namespace, *, cheap: bool = False) -> tuple[Note, ...]:
-    # `compare` plays the group's own assignor: with --assignor, no note may point to it.
-    is_own = args.assignor is None
+    is_own = args.assignor is None  # else no note points to `compare`, which plays the group's own
     return plan_notes(one.planned, one.led, draws=args.samples, is_own=is_own, cheap=cheap)
 
 

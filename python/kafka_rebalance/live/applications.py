@@ -69,7 +69,7 @@ def application_field(
 
 
 def sent_and_assigned(group: Any) -> _Line:
-    """Returns the members' subscriptions and assignments as lines. Errors: GroupError."""
+    """Returns subscriptions and assignments in the form of contract lines. Errors: GroupError."""
     members, assigned = [], {}
     for i, one in enumerate(group.members):
         sent = decode_subscription(one.member_metadata)

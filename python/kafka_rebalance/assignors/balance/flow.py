@@ -84,7 +84,7 @@ class Flow:
         return self.cost[arc] + self.potential[tail] - self.potential[self.head[arc]]
 
     def _levels(self, source: int) -> list[int | None]:
-        """Returns each node's distance from the source in tight arcs with room; None if no way."""
+        """Returns each node's distance from the source in tight arcs with room; None: no way."""
         level: list[int | None] = [None] * len(self.arcs_of)
         level[source] = 0
         queue = deque([(source, 0)])
@@ -129,7 +129,7 @@ class Flow:
         return sent
 
     def _distances(self, source: int) -> list[int | None]:
-        """Returns each node's least reduced cost from the source (Dijkstra); None if no way."""
+        """Returns each node's least reduced cost from the source (Dijkstra); None: unreachable."""
         distance: list[int | None] = [None] * len(self.arcs_of)
         heap = [(0, source)]
         while heap:

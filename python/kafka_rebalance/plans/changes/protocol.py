@@ -209,7 +209,7 @@ class _Restart(NamedTuple):
     def _come_back(self, group: GroupSpec, ids: MadeUp) -> Edited:
         converts = self.protocol == CONSUMER and group.assignor not in SERVER_SIDE
         waiting = held_by(group, {self.member.member_id})
-        # The broker copies its hash map first; then the replaced member has the last place.
+        # First the broker copies its hash map; then it puts the replaced member in the last place.
         members = _in_brokers_order(group, self)
         # The last static member's entry stays while it is away, so the group is not yet classic.
         back = restarted(self.member, ids, group.members, is_bare=True)

@@ -79,7 +79,7 @@ class TopicShare:
     def partitioned_as(self) -> object:
         """Returns a key that is equal for co-partitioned topics.
 
-        Its last part is the number of partitions, or 0 if no subscriber has a rack.
+        The last part of the key is the number of partitions, or 0 if no subscriber has a rack.
         """
         racks = tuple((member.member_id, member.rack) for member in self.subscribers)
         return racks, len(self.partition_racks)

@@ -62,7 +62,7 @@ class ConnectSpec(Frozen):
 class Result(Frozen):
     """The work that each worker starts and stops; the next round follows after `delay_ms`.
 
-    `scheduled_rebalance_ms` is the time of that round. If none is scheduled, both are 0.
+    `scheduled_rebalance_ms` is the time of the next round. If none is scheduled, both are 0.
     """
 
     assigned: Mapping[str, Work]

@@ -206,7 +206,7 @@ class _Work:
     def _give_to_earlier(self, task: TopicPartition) -> bool:
         """Tries to give one replica to the previous owner, then to the best candidate.
 
-        Returns whether one of them got it.
+        Returns whether one of these members got the replica.
         """
         owner = self.owner.get(task)
         if owner is not None and task in self.process_of[owner].tasks:

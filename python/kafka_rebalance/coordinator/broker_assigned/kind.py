@@ -235,7 +235,7 @@ class BrokerAssigned(Recorded):
         log.write(state, group_id, records, then)
 
     def describe(self, state: Shard, event: Received, request: Any) -> None:
-        """Answers a request to describe groups at once: it shows the durable groups."""
+        """Answers a request to describe groups: at once, and from the durable groups."""
         ids, described = request.group_ids, request.response.described
         groups = [described(error_code=ErrorCode.INVALID_GROUP_ID) for one in ids if not one]
         for group_id in filter(None, ids):

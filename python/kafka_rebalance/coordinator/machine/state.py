@@ -357,7 +357,7 @@ class GroupKind:
     refuse_commit: Callable[
         [Shard, Received, Any, CommitRequest, Iterable[OffsetToCommit]], ErrorCode
     ]
-    """Returns the error of a whole request, else NONE; the last argument: the offsets to store."""
+    """Returns the error of a commit of these offsets as a whole, else NONE."""
     refuse_deletion: Callable[[Any, DeleteGroups | OffsetDelete], ErrorCode]
     """Returns the error of the deletion of a group, or of some of its offsets, else NONE."""
 

@@ -66,7 +66,7 @@ class BuiltIn(NamedTuple):
 
     @property
     def plug_in(self) -> str:
-        """Returns the name of the assignor's classes in `objects.py` and `kafka_rebalance.clients`."""
+        """Returns the name of the assignor's classes in `objects.py` and our client plug-ins."""
         return self.java_class.removesuffix("Assignor")
 
 

@@ -108,7 +108,7 @@ _IDS = ("name", "member_id", "group_instance_id", "client_id")
 
 
 def _assume(option: str, pasted: "Pasted") -> str:
-    """Sets the field that `--assume` names; returns its path if it is set for all, else ""."""
+    """Sets the field that `--assume` names; returns its path if it is set in all lines, else ""."""
     found = _OPTION.fullmatch(option)
     place, name, key, text = found.groups() if found else (None, None, "", "")
     if key not in FIELDS[place or ""]:

@@ -34,10 +34,10 @@ if TYPE_CHECKING:
 
 CONNECT = "connect"
 _NEWEST = 200_000
-"""The number of newest offsets of `__consumer_offsets` to read; kafka-python takes seconds."""
+"""The number of newest offsets of `__consumer_offsets` to read, which takes some seconds."""
 _RECENT_MS = 3_600_000
 _APART_S, _MOST_NAMED = 30, 5
-"""The seconds between two descriptions of groups whose rebalances no record shows."""
+"""The seconds between two descriptions of a group; the most group ids that a note lists."""
 _Shows = Callable[[argparse.Namespace, GroupSpec, Leaderless], None]
 
 
@@ -316,7 +316,7 @@ def _lags(
 
 
 def _lags_of_others(args: argparse.Namespace, group_ids: Sequence[str]) -> Mapping[str, "Lags"]:
-    """Returns the lags of groups that cannot be described here; leaves out those refused."""
+    """Returns the lags of groups that cannot be described here; {} if the cluster refuses."""
     try:
         return _lags(args, dict.fromkeys(group_ids), []) if group_ids else {}
     except NotReachedError:

@@ -18,9 +18,9 @@ def fitting(loads: Loads, level: int, budget: int, effort: Effort) -> list[int] 
 
     None means that there is none, or that `effort` is used up.
 
-    The partitions are assigned in order, the heaviest first; each tries its owner, then the others,
-    the least full first. Of interchangeable members, one is tried. A branch ends if the lightest
-    remaining partition fits nowhere, or if all remaining ones weigh more than the room.
+    The partitions are assigned in order, the heaviest first; each tries its owner, then the other
+    members, the least full first. Of interchangeable members, one is tried. A branch ends if the
+    lightest remaining partition fits nowhere, or if all remaining ones weigh more than the room.
     """
     parts, members = loads.parts, [m for pool in loads.pools for m in pool]
     room = {m: loads.room(m, level) for m in members}

@@ -108,7 +108,7 @@ class Running:
     """An application at some moment: which thread has which task, and how far behind each copy is.
 
     `behind` holds the records between a copy of a task's state and the end of its changelogs.
-    `owners` holds the process of each active task after the last call; it may have left since, and
+    `owners` holds the process of each active task after the last call, also if it has left since;
     `ended` are the active tasks of threads that have left. `pauses` are the processes that were
     away without a rebalance, each with the time in ms and the number of calls before.
     """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Answers the groups of splits, and writes the answers into a part, a Parquet file.
+"""Assigns, plans or compares the groups of splits; writes the answers to a part, a Parquet file.
 
 A task that runs twice leaves two parts; the caller takes the part that Spark reported.
 """
@@ -25,7 +25,7 @@ _ROW_GROUP_BYTES = 32 * 1024 * 1024
 
 
 class Job(Frozen):
-    """What to do with each group (`verb`: assign, plan or compare), and where to write."""
+    """The work for each group (`verb`: assign, plan or compare), and the place of the answers."""
 
     verb: str
     calls: Sequence[Call]

@@ -86,4 +86,4 @@ class _Handler(WSGIRequestHandler):
     timeout = _REQUEST_S
 
     def log_message(self, *_: object) -> None:
-        """Writes no line for each request."""
+        """Does nothing: requests are not logged."""

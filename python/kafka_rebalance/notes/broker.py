@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Notes on plans of groups that the broker assigns, and on switches to or from such a protocol.
+"""Notes on plans of groups whose broker assigns, and on switches to or from their protocols.
 
 Source   GroupMetadataManager, CurrentAssignmentBuilder, StickyTaskAssignor, AssignmentRefiner,
          GroupCoordinatorConfig (Kafka 4.4.0), KIP-848, KIP-1071. Libraries: Kafka 4.0's upgrade

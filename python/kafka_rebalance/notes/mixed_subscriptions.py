@@ -94,7 +94,7 @@ class _Apart(Change):
         return [event(part) for part in self._parts(list(topics))]
 
     def _placed(self, group: GroupSpec, topics: tuple[Topic, ...]) -> Iterator[Topic]:
-        """Yields the topics; each new partition gets as many racks as an old one has at most."""
+        """Yields the topics; a new partition gets as many racks as the old one with the most."""
         random, known = Random(f"{self.draw}/racks"), {topic.name for topic in group.topics}
         placed = [racks for topic in group.topics for racks in topic.racks or ()]
         racks = sorted({rack for one in placed for rack in one if rack is not None})

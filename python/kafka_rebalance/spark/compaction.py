@@ -14,7 +14,7 @@ from kafka_rebalance.wire.broker_records import RecordType
 GROUP_KEYS = ("X'0002'",)
 BROKER_KEYS = tuple(f"X'00{key:02X}'" for key in RecordType)
 COMMIT_KEYS = ("X'0000'", "X'0001'")
-"""The first two bytes of a key, its version: of classic groups, of others, and of commits."""
+"""A key's first two bytes: of classic groups, of groups whose broker assigns, and of commits."""
 
 # Patterns for the text of a query plan: Spark's own Kafka source reads this topic.
 _SOURCE = r"(?:KafkaRelation\(|kafka010).*"

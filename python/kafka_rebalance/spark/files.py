@@ -201,7 +201,7 @@ class _Work(Frozen):
         if isinstance(self.spark, SparkSession):
             hadoop = self.spark.sparkContext._jsc.hadoopConfiguration()
             return split_path(hadoop.get("fs.defaultFS"))[0] == "file"
-        # Spark Connect does not show Hadoop's configuration.
+        # Spark Connect does not show Hadoop's configuration: the input files' URIs stand for it.
         return all(split_path(name)[0] == "file" for name in names)
 
     def _check_directories(self, names: Sequence[str], wanted: set[str]) -> None:

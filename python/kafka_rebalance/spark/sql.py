@@ -181,7 +181,7 @@ def _assign_table() -> Any:
                 yield pa.Table.from_batches([refused(1, too_many if more else no_table)])
                 return
             name = assignor[0].as_py() if assignor else None
-            if name is not None:  # each row's assignor: each reports an unknown one
+            if name is not None:  # set in each row, so that each row reports an unknown assignor
                 columns = dict(zip(groups.schema.names, groups.columns, strict=True))
                 columns["assignor"] = pa.array([str(name)] * len(groups), pa.string())
                 columns.pop("rebalance_protocol", None)  # it belongs to the replaced assignor

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Finds how a group that the broker assigns can have come from one state to the next.
+"""Finds how a group whose broker assigns can have come from one state to the next.
 
     possible_ends: two states -> Owners for each course (order) of events
 

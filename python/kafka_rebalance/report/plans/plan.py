@@ -227,7 +227,7 @@ def quiet_notes(one: Round) -> list[str]:
 
 
 def _print_guesses(plan: RebalancePlan, *, everything: bool) -> None:
-    """Prints the ids, racks and orders that the plan made up; in tables, `*` marks such an id."""
+    """Prints the ids, racks and orders that the plan made up; tables mark made-up ids with `*`."""
     if plan.newcomers:
         changed = {who for one in plan.rounds for who in _with_some(one.gained)}
         mark = "* " if everything or changed & {*plan.made_up} else ""

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Mirror of `bulk/lines.py`: answers JSON lines, one group each; a bad line affects no other line.
+//! Mirror of `bulk/lines.py`: assigns groups in JSON lines, one group each; a bad line affects no
+//! other line.
 
 use std::io::{self, Write};
 use std::sync::Mutex;

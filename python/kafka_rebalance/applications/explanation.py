@@ -46,7 +46,7 @@ class _Place(NamedTuple):
     ideal: Uuid | None
     lags: dict[Uuid, int]
     counts: dict[Uuid, int]
-    """Process -> its number of active tasks of the task's kind (stateful or not) by the rule."""
+    """Process -> how many active tasks of this kind (stateful or not) ideally belong to it."""
 
     @property
     def is_stateful(self) -> bool:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Answers contract lines (docs/contract.md) in bulk; a bad line affects no other line.
+"""Assigns the groups in contract lines (docs/contract.md); a bad line affects no other line.
 Mirror of `src/bulk/lines.rs`.
 """
 

@@ -150,7 +150,7 @@ def _draws(plan: RebalancePlan, draws: int) -> Iterator[RebalancePlan]:
 
 
 def _rejoined(plan: RebalancePlan, rejoins: int) -> tuple[RebalancePlan, int]:
-    """Plays up to `rejoins` rebalances until one moves nothing; returns the last plan, all moves."""
+    """Plays up to `rejoins` rebalances until one moves nothing; returns last plan and all moves."""
     moves = 0
     for _ in range(rejoins):
         try:

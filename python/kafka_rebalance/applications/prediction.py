@@ -144,7 +144,7 @@ class Running:
         leader = self.application.leader_process_id
         if (
             leader not in there and left
-        ):  # any other process may lead: the deadline is set in any case
+        ):  # any other process can stand for the next leader
             leader = left[0].info.process_id
         self.application = self.application._replace(threads=left, leader_process_id=leader)
         self.behind = {place: one for place, one in self.behind.items() if place[0] in there}

@@ -191,7 +191,7 @@ def _check_libraries(group: GroupSpec, changes: Sequence[Change]) -> None:
             text = f"{of} cannot restart with group.protocol=consumer: {'; '.join(map(str, why))}"
             raise SwitchRefused(f"changes[{i}]", text)
     if by_python:
-        known = f"known are {', '.join(assignor_names())}"  # the words of the core
+        known = f"known are {', '.join(assignor_names())}"  # worded as in the core
         raise GroupError("assignor", f"{quoted(name)} {ONLY_PYTHON.decode()}; {known}")
 
 

@@ -82,7 +82,7 @@ def write_part(job: Job, number: int, splits: Sequence[Split]) -> WrittenPart:
             if len(table) == 0 and (number > 0 or writer is not None):
                 continue
             if writer is None:
-                # Spark has no nanoseconds.
+                # Times are in microseconds: Spark cannot read nanoseconds.
                 options = {"coerce_timestamps": "us", "allow_truncated_timestamps": True}
                 writer = parquet.ParquetWriter(path, table.schema, filesystem=system, **options)
             writer.write_table(table)
@@ -140,7 +140,7 @@ def _kept(batch: "pa.RecordBatch", kept: "pa.Schema", split: Split) -> "dict[str
             columns[one.name] = pa.nulls(len(batch), one.type)
             continue
         found = batch[one.name]
-        # Spark has no nanoseconds: it cuts them off.
+        # Nanoseconds are cut off, as Spark does.
         is_time = pa.types.is_timestamp(found.type) and pa.types.is_timestamp(one.type)
         try:
             columns[one.name] = found.cast(one.type, safe=not is_time)

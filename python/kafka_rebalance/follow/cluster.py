@@ -121,7 +121,7 @@ class FollowedCluster:
     def _run(self, what: str, run: Callable[[], None]) -> None:
         try:
             run()
-        except Exception as error:  # the main thread raises it
+        except Exception as error:  # reported, so that the main thread can raise it
             self._listener.failed(what, error)
 
     # 1.

@@ -60,7 +60,7 @@ class Exporter:
     def described(self, group: GroupSpec, source: str) -> None:
         try:
             found = describe(group)
-        except KafkaRebalanceError as error:  # one group loses its figures, and no other does
+        except KafkaRebalanceError as error:  # only this group loses its figures
             self.undescribed(group.group_id, str(error))
             return
         with self._lock:

@@ -232,7 +232,7 @@ class GroupEpochs:
 
     def _of_topics(self, name: str, value: Any, time_ms: int) -> None:
         if isinstance(value, ShareStateValue):
-            # A heartbeat that finds more partitions writes an epoch, and then has them initialised.
+            # A heartbeat that finds new partitions writes an epoch first; they explain that epoch.
             topics = {tp.topic for tp in self._ready}
             new = (one for one in value.initializing if one.topic_name in topics)
             self._added = {one.topic_name: max(one.partitions, default=0) + 1 for one in new}

@@ -158,7 +158,7 @@ class RecordedGeneration(Frozen):
     @cached_property
     def leader_library(self) -> str | None:
         if self.group_type != "classic":
-            return None  # the broker assigns
+            return None  # the broker assigns, so no leader's library does
         written = [member.assignment for member in self.members]
         versions = [m.subscription.version for m in self.members if m.subscription]
         return leader_library(written, versions)

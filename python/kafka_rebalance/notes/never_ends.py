@@ -314,7 +314,8 @@ def _ways_out(hung: GroupSpec, player: _Player) -> Iterator[WayOut]:
 
     subscribed = {topic for member in hung.members for topic in member.topics}
     topics = tuple(topic.name for topic in hung.topics if topic.name in subscribed)
-    # Rebalances that hang before the new assignor is selected only delay the switch.
+    # Of a switch, only the event that selects the new assignor is played: if earlier rebalances
+    # hang, that only delays the switch.
     ends_always = [_taken_over(SwitchAssignor(name)) for name in _ALWAYS_END]
     ends_always += Resubscribe(topics).events(hung)
     for event in ends_always:

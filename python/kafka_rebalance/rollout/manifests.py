@@ -153,7 +153,7 @@ def _workload(one: _Object, given: int | None) -> Workload:
         raise GroupError(f"{one.path}.spec.replicas", "0 pods have no members: nothing happens")
     containers, kind = one.containers(), one.word("kind", *KINDS)
     if kind == STATEFUL_SET:
-        one.word("spec.updateStrategy.type", ROLLING)  # OnDelete replaces no pod by itself
+        one.word("spec.updateStrategy.type", ROLLING)  # not OnDelete: it replaces no pod by itself
         rolling = "spec.updateStrategy.rollingUpdate"
         own: dict[str, Any] = {
             "max_unavailable": max(1, one.pods(f"{rolling}.maxUnavailable", "0%", replicas)),

@@ -179,7 +179,7 @@ class _Work(Frozen):
         self, found: t.StructType, answers_schema: str, keep: Sequence[str], more: Sequence[str]
     ) -> None:
         """Checks Parquet's columns, as the functions for DataFrames do. Errors: SchemaError."""
-        # The tasks turn the cluster into a string: Spark reads a directory `cluster=1` as a number.
+        # The cluster may be a number (Spark reads `cluster=1` so); the tasks turn it into a string.
         others = t.StructType([field for field in found if field.name != "cluster"])
         schema.check(others)
         if "changes" in more:
@@ -222,7 +222,7 @@ class _Work(Frozen):
         ]
 
     def _bytes_each(self, files: list[Split]) -> int:
-        # Spark Connect does not show the number of cores.
+        # Spark Connect does not show the number of cores: `_CORES` stands for it.
         is_classic = isinstance(self.spark, SparkSession)
         cores = self.spark.sparkContext.defaultParallelism if is_classic else _CORES
         return bytes_each(sum(file.end for file in files), self.tasks, cores)

@@ -143,7 +143,7 @@ def changing_members(one: Round) -> set[str]:
 def _members(one: Round) -> Sequence[str]:
     """Returns the member ids in the order in which the leader or the broker reads them."""
     if one.assignor in KAFKAS:
-        return one.held.member_ids  # these are in join order, and the group need not be made
+        return one.held.member_ids  # in join order, too; `one.group` takes time to make
     return [member.member_id for member in one.group.members]
 
 

@@ -157,7 +157,7 @@ def _bar(what: str, total: int) -> Iterator[Callable[[int], None]]:
         yield lambda _: None
         return
     last = -1
-    own: TextIO = getattr(sys.stderr, "own", sys.stderr)  # passes control characters
+    own: TextIO = getattr(sys.stderr, "own", sys.stderr)  # this one passes control characters
 
     def update(done: int) -> None:
         nonlocal last

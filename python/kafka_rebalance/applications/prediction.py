@@ -142,9 +142,7 @@ class Running:
         left = tuple(one for one in self.application.threads if one.member_id in self.tasks)
         there = {one.info.process_id for one in left}
         leader = self.application.leader_process_id
-        if (
-            leader not in there and left
-        ):  # any other process can stand for the next leader
+        if leader not in there and left:  # any other process can stand for the next leader
             leader = left[0].info.process_id
         self.application = self.application._replace(threads=left, leader_process_id=leader)
         self.behind = {place: one for place, one in self.behind.items() if place[0] in there}

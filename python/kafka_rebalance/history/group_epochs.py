@@ -145,7 +145,7 @@ class GroupEpochs:
         self._way = _Reconciliation(0)
 
     def commit(self, committed: TopicPartition, times: CommitTimes) -> None:
-        """Stores a commit; while an epoch is open, only after its members have been compared."""
+        """Stores a commit; if an epoch is open, waits until its members have been compared."""
         for tp in (committed,) if self._topology is None else self._tasks_of(committed):
             if self._open is not None:
                 self._open.commits.append((tp, committed, times))

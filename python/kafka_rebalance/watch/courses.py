@@ -114,7 +114,7 @@ class _Courses(Frozen):
                 yield with_one_target(group, self.engine)
         except AssignorThrows:
             if len(self.edits) == 1:
-                raise  # with several changes, the broker has no target until the next change
+                raise  # else the course goes on: the broker has no target until the next change
 
 
 def _parts(left: frozenset[int]) -> Iterator[tuple[int, ...]]:

@@ -67,8 +67,8 @@ pub fn hash_order<'n>(hashes: &[u32], name: impl Fn(u32) -> &'n str) -> Vec<u32>
     put_order(hashes, &|a, b| compare_names(name(a), name(b)))
 }
 
-/// Returns the iteration order for keys of any kind, as `hash_order` does for names. `tie` orders
-/// keys with equal hashes.
+/// Returns the iteration order of a default `HashMap` for keys of any kind, by their hashes. `tie`
+/// orders keys with equal hashes.
 fn put_order(hashes: &[u32], tie: Tie) -> Vec<u32> {
     if let Some(slots) = slots_after_puts(hashes, |&hash| hash, DEFAULT_SLOTS) {
         return by_slot(0..hashes.len() as u32, hashes, slots);

@@ -29,7 +29,7 @@ pub struct LineAnswer {
     pub is_error: bool,
 }
 
-/// Answers lines, in order; `first` is the number of the first line, for errors.
+/// Assigns the groups in lines, in order; `first` is the number of the first line, for errors.
 pub fn assign_lines(lines: &[&[u8]], first: u64, options: Options) -> Vec<LineAnswer> {
     in_parallel(lines.len(), options.threads, |i| {
         assign_line(lines[i], first + i as u64, options)

@@ -62,8 +62,8 @@ def plan_applications(
 ) -> Iterator[ApplicationRow]:
     """Yields a row for each line of a classic Kafka Streams group; other groups have no row.
 
-    `given` are settings of all applications, by Kafka's names, for those that the replay cannot
-    find. A bad line, or one whose replay differs, has an `error`; all other lines are planned.
+    `given` are settings of all applications, by Kafka's names, that the replay cannot find. A bad
+    line, or one whose replay differs, has an `error`; all other lines are planned.
 
     Errors   GroupError for a bad change or setting.
     """

@@ -270,7 +270,7 @@ impl Loads {
                 }
             }
             let reached = |best: &Step| best.gain * (most + 1) >= most_gain * best.taken;
-            // A path leaves each topic class at most once, and takes one partition each time.
+            // A path leaves each topic class at most once, so longer steps need not be searched.
             if most >= self.classes || best.as_ref().is_some_and(reached) {
                 return best;
             }

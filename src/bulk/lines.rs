@@ -56,9 +56,9 @@ fn assign_line(line: &[u8], number: u64, options: Options) -> LineAnswer {
 const IN_MEMORY: &str = "writing to memory does not fail";
 const PIECE_BYTES: usize = 1 << 20;
 
-/// Answers one line as `assign_lines` does, but passes the result line to `write` in pieces: it can
-/// be many times longer than the input line. If the line is wrong, writes nothing and returns the
-/// error line.
+/// Assigns one line's group as `assign_lines` does, but passes the result line to `write` in
+/// pieces: it can be many times longer than the input line. If the line is wrong, writes nothing
+/// and returns the error line.
 ///
 /// The parsed line is freed before the assignor begins: it can be twice as large as the input line.
 pub fn assign_long_line(

@@ -98,7 +98,7 @@ class GroupHistory:
         self._gone: dict[tuple[str, ...], list[_Gone]] = {}
         self._deleted_ms: int | None = None  # time of the last tombstone
         self._by_broker = False  # whether the last record is one of a group whose broker assigns
-        self._classic: RecordedGeneration | None = None  # the last one, if just deleted
+        self._classic: RecordedGeneration | None = None  # the last generation, if deleted
         self._forget()
 
     def _forget(self) -> None:

@@ -135,7 +135,7 @@ def _replayed_epoch(
 
 
 def replay_shares(replayed: Iterable[ReplayedRebalance]) -> list[ReplayShare]:
-    """Returns the counts for each assignor and library of the leader, in the order of names.
+    """Returns how many rebalances are equal, for each assignor and library of the leader, by name.
 
     Errors   TypeError at `replayed` for anything else.
     """

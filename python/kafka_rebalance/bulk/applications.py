@@ -30,8 +30,8 @@ class ApplicationRow(NamedTuple):
 
     `records_behind`      the most records that a task still lacks at the process where it belongs
     `next_rebalance_ms`   0 means at once, None that no rebalance follows
-    `moved_tasks`         tasks that move to another process, like all figures that follow: in the
-                          likeliest `Course`
+    `moved_tasks`         tasks that move to another process; all figures from here on are those of
+                          the likeliest `Course`
     `restored_records`    of all active tasks that do not run before they are restored
     """
 

@@ -312,7 +312,7 @@ def _read(line: str | None) -> GroupSpec | None:
 def _differs(before: GroupSpec | None, after: GroupSpec) -> bool:
     """Returns whether the group has rebalanced.
 
-    If the broker assigns, its epoch or its members have changed; else its assignor or owners.
+    It has if its assignor or its owners have changed; if the broker assigns, its epoch or members.
     """
 
     def state(group: GroupSpec | None) -> object:

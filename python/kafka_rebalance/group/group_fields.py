@@ -217,7 +217,7 @@ FIELDS = {
 
 _EVERY = frozenset().union(*FIELDS.values(), ("topic", "partition", "partitions"))
 _KEY = re.compile(r'"(\w+)"\s*:')
-_END = 250  # to read more would take longer than the core takes
+_END = 250  # characters searched at each end; more would take longer than the core's reading
 
 
 def has_unknown(line: str | bytes) -> bool:

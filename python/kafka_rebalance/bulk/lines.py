@@ -76,7 +76,7 @@ def write_answer(
     engine: Engine = "rust",
     max_partitions: int = MAX_PARTITIONS,
 ) -> bool:
-    """Assigns one long line's group as `assign_lines` does; returns whether it is an error line.
+    """Assigns one long line's group as `assign_lines` does; returns whether the answer is an error.
 
     An answer can be many times longer than its line. So engine "rust" passes a result line to
     `write` in pieces of about 1 MiB, and the whole answer is never in memory.

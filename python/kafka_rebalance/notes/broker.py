@@ -154,7 +154,7 @@ def _has_pair(group: GroupSpec) -> bool:
 
 
 def _together(plan: RebalancePlan) -> str:
-    """Returns a text about the result if all members that a step adds join within one interval."""
+    """Returns a text: how the end differs if the members of a step join within one interval."""
     others = 0
     for step in plan.steps:
         if len(step.rounds) > 1 and step.rounds[0].kind == "broker":

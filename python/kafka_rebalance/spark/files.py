@@ -86,7 +86,7 @@ def plan_files(
     tasks: int | None = None,
     overwrite: bool = False,
 ) -> Done:
-    """Plans as `plan_groups` does, from files to files as `assign_files` does: PLAN_SCHEMA."""
+    """Plans as `plan_groups` does, from files to files as `assign_files`; writes PLAN_SCHEMA."""
     call = calls.plan_call(assignor, changes, max_partitions)
     work = _Work(spark, source, target, format, tasks, overwrite)
     more = ("changes",) if changes is None else ()
@@ -105,7 +105,7 @@ def compare_files(
     tasks: int | None = None,
     overwrite: bool = False,
 ) -> Done:
-    """Compares as `compare_groups` does, from files to files: COMPARE_SCHEMA."""
+    """Compares as `compare_groups` does, from files to files; writes COMPARE_SCHEMA."""
     call = calls.compare_call(changes, max_partitions)
     work = _Work(spark, source, target, format, tasks, overwrite)
     return work.run("compare", call, calls.NOT_COMPARED, schema.COMPARE_SCHEMA, keep)

@@ -226,7 +226,10 @@ def _in_workers(
 def _work(
     verb: str, calls: Sequence[Call], form: str, clusters: list[str], labels: list[str], needed: int
 ) -> "Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]":
-    """Returns a task's function; its batches hold clusters, `needed` columns, columns to keep."""
+    """Returns the function that answers batches in a task.
+
+    A batch has the columns `clusters`, then `needed` columns of groups, then the columns to keep.
+    """
     first, last = len(clusters), len(clusters) + needed
 
     def run(batches: "Iterator[pa.RecordBatch]") -> "Iterator[pa.RecordBatch]":

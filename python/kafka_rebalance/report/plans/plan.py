@@ -153,7 +153,7 @@ ROUND_COLUMNS = ("member", "kept", "revoked", "gained", "has to wait for")
 def round_rows(
     one: Round, names: Mapping[str, str], most: int | None = None, *, everything: bool = False
 ) -> list[tuple[str, ...]]:
-    """Returns rows of members with changes, or of all; a list has at most `most` characters."""
+    """Returns rows of members with changes, or of all; cuts each list after `most` characters."""
     rows, changing = [], changing_members(one)
     for who in _members(one):
         if everything or who in changing:

@@ -31,7 +31,7 @@ fn place(byte: u8) -> u8 {
     }
 }
 
-/// `String.hashCode`.
+/// Java's `String.hashCode`.
 pub fn string_hash(name: &str) -> u32 {
     let step = |h: u32, unit: u16| h.wrapping_mul(31).wrapping_add(u32::from(unit));
     if name.is_ascii() {
@@ -49,7 +49,7 @@ pub fn string_hash(name: &str) -> u32 {
     }
 }
 
-/// `TopicPartition.hashCode`, given its topic's hash.
+/// Kafka's `TopicPartition.hashCode`, computed from the topic's hash and the partition.
 pub fn partition_hash(topic_hash: u32, partition: u32) -> u32 {
     31u32
         .wrapping_mul(31u32.wrapping_add(partition))

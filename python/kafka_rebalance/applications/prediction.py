@@ -106,7 +106,7 @@ class Running:
     """An application at some moment: which thread has which task, and how far behind each copy is.
 
     `behind` holds the records between a copy of a task's state and the end of its changelogs.
-    `owners` holds the process of each active task after the last call; it may have left since, and
+    `owners` holds the process of each active task after the last call, also if it has left since;
     `ended` are the active tasks of threads that have left. `pauses` are the processes that were
     away without a rebalance, each with the time in ms and the number of calls before.
     """
@@ -140,9 +140,7 @@ class Running:
         left = tuple(one for one in self.application.threads if one.member_id in self.tasks)
         there = {one.info.process_id for one in left}
         leader = self.application.leader_process_id
-        if (
-            leader not in there and left
-        ):  # any other process may lead: the deadline is set in any case
+        if leader not in there and left:  # any other process can stand for the next leader
             leader = left[0].info.process_id
         self.application = self.application._replace(threads=left, leader_process_id=leader)
         self.behind = {place: one for place, one in self.behind.items() if place[0] in there}

@@ -245,7 +245,7 @@ def places(
 
 
 def ideal_owners(application: Application, *, engine: Engine) -> set[Place]:
-    """Returns the process and the task of all active tasks, if all processes were caught up."""
+    """Returns the places of all active tasks as if all processes were caught up."""
     caught_up = application.settings._replace(acceptable_recovery_lag=LONG_MAX)
     ideal = application._replace(settings=caught_up)
     answer = engines.assign(ideal, reference=engine == "reference")
@@ -253,7 +253,7 @@ def ideal_owners(application: Application, *, engine: Engine) -> set[Place]:
 
 
 def checked_given(given: Mapping[str, Any]) -> None:
-    """Checks settings, and the keys of the replay. Errors: GroupError at `given`."""
+    """Checks the given settings, and the keys in OF_REPLAY. Errors: GroupError at `given`."""
     checked_settings({name: one for name, one in given.items() if name not in OF_REPLAY}, "given")
     if ASSIGNOR in given:
         checked_assignor(given[ASSIGNOR], f"given.{ASSIGNOR}")
@@ -426,7 +426,7 @@ def _standbys(
     subtopologies: tuple[TopicsInfo, ...],
     assigned: Mapping[str, SentAssignment],
 ) -> int:
-    """Returns the fewest standbys of a stateful task: a warm-up adds one to a few tasks only."""
+    """Infers the standby replicas: the fewest of a stateful task, as few tasks have a warm-up."""
     stateful = Topology(application._replace(subtopologies=subtopologies)).stateful
     counts = dict.fromkeys(stateful, 0)
     for of in present_tasks(assigned).values():

@@ -195,7 +195,7 @@ def _properties(args: argparse.Namespace) -> Mapping[str, str]:
 def _measured(
     args: argparse.Namespace, group: GroupSpec, one: "Replay", noted: Leaderless
 ) -> "Rates | None":
-    """Returns the rates since the line of `--since`; None if it is not given. Errors: GroupError."""
+    """Returns the rates since the line of `--since`; None without `--since`. Errors: GroupError."""
     if args.since is None:
         return None
     from kafka_rebalance.applications.measured import measured_rates

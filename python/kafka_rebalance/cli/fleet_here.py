@@ -27,10 +27,7 @@ MOST_BYTES = 100_000_000
 
 
 def files_here(args: argparse.Namespace) -> list[Split] | None:
-    """Returns the files if this process can run the job, None if Spark must run it.
-
-    This process runs jobs on small local files of contract lines.
-    """
+    """Returns the files if this process can run the job, None if Spark must run it."""
     spark_is_asked = (
         args.master is not None
         or args.remote is not None

@@ -12,9 +12,7 @@ from kafka_rebalance.group.field_paths import MAX_INT32
 from kafka_rebalance.group.model import MAX_PARTITIONS, quoted
 
 MOST_DIGITS = 10
-"""The largest number of digits of a number in an option; Python's time to read it grows with their
-square.
-"""
+"""The most digits of a number: Python's time to read it grows with the square of the digits."""
 
 
 def whole(least: int) -> Callable[[str], int]:

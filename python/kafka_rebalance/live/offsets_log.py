@@ -235,8 +235,7 @@ def _polls(
     consumer.assign([place])
     consumer.seek(place, start)
     idle = IdleLimit(idle_s, partition, end)
-    # The position shows the end, not the last record: it also moves over gaps left by compaction,
-    # and over transaction markers.
+    # The position, not the last record, shows the end: the last offsets may have no record.
     while (position := consumer.position(place)) is not None and position < end:
         idle.check(position)
         polled = consumer.poll(timeout_ms=_POLL_MS).get(place, ())

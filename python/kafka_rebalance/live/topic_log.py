@@ -75,8 +75,7 @@ class TopicLog:
             earliest, stable, high = self._offsets()
         if not earliest:
             raise no_partitions(self._topic)
-        # The log may change between these requests, so `stable` may be below `earliest`: then the
-        # partition counts as empty.
+        # The log may change between the requests; if `stable` is below `earliest`, none is left.
         return {
             place: Bounds(earliest[place], max(earliest[place], stable[place]), high[place])
             for place in sorted(earliest)
@@ -284,8 +283,7 @@ class KafkaPythonLog(TopicLog):
         end = offsets.stop
         consumer.assign([place])
         consumer.seek(place, offsets.start)
-        # The position shows the end, not the last record: it also moves over compaction gaps,
-        # control records and aborted records.
+        # The position, not the last record, shows the end: the last offsets may have no record.
         while (position := consumer.position(place)) is not None and position < end:
             idle.check(position)
             try:

@@ -188,9 +188,7 @@ def run_several(group: GroupSpec) -> bool:
 
 
 def sure_to_run(group: GroupSpec, names: Sequence[str]) -> list[str]:
-    """Returns the libraries that members may run, of those members that certainly run one of
-    `names`.
-    """
+    """Returns the libraries that a member may run, if this member can run nothing but `names`."""
     may_run = [{client.name for client in one} for one in _libraries(group)]
     certain = {name for one in may_run if one.issubset(names) for name in one}
     return [name for name in names if name in certain]

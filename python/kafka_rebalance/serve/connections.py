@@ -64,8 +64,7 @@ _ENDS = (
 def bounds(connections: int) -> tuple[int, int]:
     """Returns how many connections may be open, and how many may be accepted at a time.
 
-    The second number is the `backlog` of asyncio, which accepts so many new connections before this
-    module can close any.
+    The second is asyncio's `backlog`: it accepts so many before this module can close any.
     """
     try:
         import resource

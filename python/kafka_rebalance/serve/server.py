@@ -460,9 +460,8 @@ class Server:
                 times.clear()
             self._move_to(due)
             times[key] += 1
-            # One heartbeat for each deadline and moment: if a deadline is due again at once, the
-            # heartbeat did not move it. With more heartbeats, the clock could advance by 1 ms a
-            # step, for minutes.
+            # Only one heartbeat: if the deadline is due again at once, the heartbeat did not move
+            # it. With more, the clock could advance by 1 ms a step, for minutes.
             if heartbeats and times[key] == 1 and self._heartbeat(key):
                 continue
             self._handle(Tick())

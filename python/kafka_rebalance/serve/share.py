@@ -467,10 +467,7 @@ class _Topic(NamedTuple):
 
 
 def _fit(batches: Iterable[Any], version: int) -> bool:
-    """Returns whether the batches are in order, and their acknowledge types are valid.
-
-    A batch has one type for all its offsets, or one for each of them.
-    """
+    """Returns whether the batches are in order, with one valid type, or one for each offset."""
     before = -1
     newest = _RENEW if version >= 2 else _REJECT
     for one in batches:

@@ -72,9 +72,7 @@ class Broker:
     def _without_unknown(
         self, event: c.Received, request: OffsetCommit
     ) -> tuple[c.Received, OffsetCommit]:
-        """Returns the commit without nonexistent partitions; `_whole` puts their errors into the
-        response.
-        """
+        """Returns the commit without nonexistent partitions; `_whole` puts in errors for them."""
         unknown = [one for one in request.offsets if not self.has(one.topic, one.partition)]
         if not unknown:
             return event, request

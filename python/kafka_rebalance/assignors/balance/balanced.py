@@ -111,9 +111,7 @@ def assign(group: GroupSpec, objective: Objective = OBJECTIVE) -> dict[str, list
 
 
 def _targets(group: GroupSpec, classes: Classes, objective: Objective) -> list[ClassLevel]:
-    """Returns the levels of the best balance; if they need more than the budget, one level with the
-    best loads within it.
-    """
+    """Returns the best balance's levels; if they need more than the budget, one level within it."""
     best = levels(classes)
     most = objective.most_taken(sum(classes.supply))
     if most is None or fewest_taken(group, classes, best) <= most:

@@ -98,16 +98,12 @@ class State:
             insort(order, (self.load[m], m))
 
     def cost(self, i: int, sender: int, to: int) -> int:
-        """Returns by how much (-1, 0 or 1) the number of taken partitions changes if partition i
-        goes from `sender` to `to`.
-        """
+        """Returns how many more are taken (-1, 0, 1) if partition i goes from `sender` to `to`."""
         owner = self.loads.owner[i]
         return 0 if owner == NOBODY else (owner == sender) - (owner == to)
 
     def partners(self, m: int) -> list[int]:
-        """Returns the least full members that can read a topic of m, a few of each pool
-        (`weights.py`).
-        """
+        """Returns the least full members that can read a topic of m: a few from each pool."""
         loads, mine = self.loads, self.loads.pool_of[m]
         if mine not in self.near:
             self.near[mine] = sorted({q for of in loads.reads if mine in of for q in of})
@@ -132,8 +128,7 @@ def improve(state: State, target: int, budget: int) -> None:
         if level <= target or state.effort.left <= 0:
             return
         best, chosen = (level, 0, 0), None
-        # No step gets below `lowest`: the first one that reaches it and takes at most 1 partition
-        # ends the search.
+        # The first step that reaches `lowest`, and takes at most 1 partition, ends the search.
         heaviest = state.loads.weight[state.has[m][0]]
         lowest = max(target, state.loads.level(m, state.load[m] - heaviest))
         for other in state.partners(m):

@@ -256,8 +256,7 @@ class _Stage:
         """Returns the best assignment that single steps reach from any of the starts."""
         loads, target = self.loads, self.target
         least_taken = len(bound.shed(loads, self.owned, target, len(loads.parts)) or ())
-        # In large groups, the search ends at the first start that reaches the target within the
-        # budget: it is nearly always the best.
+        # A large group's search ends at the first start that is enough: nearly always the best.
         enough = min(budget, least_taken) if len(loads.parts) < _LARGE else budget
         best: tuple[int, ...] = ()
         where: list[int] = []

@@ -84,9 +84,7 @@ def _listed(target: Target, topics: HashSet[Uuid]) -> list[IdPartition]:
 def _changed(
     old: Target, topics: HashSet[Uuid], kept: int, gained: Sequence[IdPartition]
 ) -> Target:
-    """Returns a target with the first `kept` partitions of `old` and the gained ones; `old` itself
-    if nothing changes.
-    """
+    """Returns the first `kept` partitions of `old` and the gained ones; `old` if they are equal."""
     remaining = set(_listed(old, topics)[:kept])
     revoked = [tp for tp in _listed(old, topics) if tp not in remaining]
     unsubscribed = [topic for topic, _ in old.items() if topic not in topics]

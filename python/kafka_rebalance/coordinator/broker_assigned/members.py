@@ -56,7 +56,7 @@ def known_sender(
 def check_epoch(
     member: AssignedMember, epoch: int, owns_only_assigned: Callable[[], bool] = lambda: True
 ) -> None:
-    """Raises RequestRefused unless the epoch is the member's own, or the previous one, sent late."""
+    """Raises RequestRefused unless the epoch is the member's, or the previous one, sent late."""
     is_late = epoch == member.previous_member_epoch and owns_only_assigned()
     if epoch > member.member_epoch or (epoch < member.member_epoch and not is_late):
         raise RequestRefused(ErrorCode.FENCED_MEMBER_EPOCH)

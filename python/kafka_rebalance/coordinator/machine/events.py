@@ -128,9 +128,7 @@ class Heard(_Event):
 
 
 class PatternsDue(_Event):
-    """The host passes this effect back as an event after earlier appends: then the coordinator
-    resolves the patterns.
-    """
+    """The host passes this effect back after earlier appends; then the patterns are resolved."""
 
     group_id: str
     patterns: tuple[str, ...]

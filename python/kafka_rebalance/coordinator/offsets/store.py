@@ -244,10 +244,7 @@ class OffsetOrder:
                 self._end(producer_id, is_commit)
 
     def _end(self, producer_id: int, is_commit: bool) -> None:
-        """Ends a producer's transaction.
-
-        A commit replaces a committed offset only if the record of that offset is older.
-        """
+        """Ends a transaction; a commit replaces a committed offset only if its record is older."""
         ended = self._pending.remove(producer_id)
         for group_id, partition, number in () if ended is None else ended.entries():
             others = self._pending.values()

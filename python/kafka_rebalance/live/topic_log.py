@@ -75,7 +75,7 @@ class TopicLog:
             earliest, stable, high = self._offsets()
         if not earliest:
             raise no_partitions(self._topic)
-        # The log may change between the requests; if `stable` is below `earliest`, none is left.
+        # The log may change between the requests: `stable` below `earliest` means no records.
         return {
             place: Bounds(earliest[place], max(earliest[place], stable[place]), high[place])
             for place in sorted(earliest)

@@ -70,7 +70,7 @@ def stops_text(times: int, members: int, longest_ms: int) -> str:
 
 
 def unread_text(unread_ms: int, held: str, assumed: str, between: str = "") -> str:
-    """Returns the partition-seconds without a reader as text; notes a start assumed to take 0 ms."""
+    """Returns the partition-seconds without a reader as text; notes an assumed start of 0 ms."""
     free = f"starting a {held} 0 ms"
     notes = [between, f"assumed: {free}" if assumed.startswith(f"assumed: {free}") else ""]
     noted = "; ".join(filter(None, notes))

@@ -168,8 +168,8 @@ def snapshot_lines(
 
     A topic's `leaderless` lists the numbers of its partitions that have no leader, if any.
 
-    A group of a cooperative assignor has `rebalance_protocol` if those subscriptions show whether
-    its members are eager (`live/classic_groups.py`).
+    A group of a cooperative assignor has `rebalance_protocol` if its members' last subscriptions
+    show whether they are eager (`live/classic_groups.py`).
 
     Raises MissingExtra without kafka-python 3, when the first line is requested; ClusterError if
     the cluster cannot be read.

@@ -32,7 +32,7 @@ from .raw_requests import ask_coordinator, leave_undecoded
 def other_group(
     bootstrap_server: str, group_id: str, *, configs: Mapping[str, Any] | None = None
 ) -> ConnectGroup | AssignedByBroker | StreamsGroupWithLag | None:
-    """Returns the group; None if it is absent, of another kind, or the broker is too old for it."""
+    """Returns the group; None if it is absent or classic, or if the broker is too old for it."""
     with admin_client(bootstrap_server, configs) as admin:
         leave_undecoded(admin)
         listed = next((one for one in admin.list_groups() if one["group_id"] == group_id), None)

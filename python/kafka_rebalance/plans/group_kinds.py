@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Lists the assignors that each kind of group can run; a broker never changes a group's kind.
+"""Lists the assignors that each kind of group can run; no change turns one kind into another.
 
 A consumer group runs an assignor of the leader (classic protocol) or consumer/… (KIP-848), and
-`SwitchProtocol` changes it from one to the other. A share group runs share/… (KIP-932), a streams
-group runs streams/… (KIP-1071).
+`SwitchProtocol` changes its protocol. A share group runs share/… (KIP-932), a streams group runs
+streams/… (KIP-1071).
 """
 
 from kafka_rebalance.assignors.registry import KAFKAS, SERVER_SIDE, in_core, library_of
@@ -38,7 +38,7 @@ def never_runs(group: GroupSpec, assignor: str) -> str | None:
 
 
 def by_switch_protocol(old: str, new: str) -> str | None:
-    """Returns the `switch-protocol` value of a change from `old` to `new`; None if none does it.
+    """Returns the value of `switch-protocol` that changes `old` to `new`; None if no value does.
 
     >>> by_switch_protocol("range", "consumer/uniform"), by_switch_protocol("range", "sticky")
     ('consumer/uniform', None)

@@ -133,7 +133,7 @@ def plans_by_leader(
 
 
 def has_no_answer(led: Sequence[LedPlan]) -> bool:
-    """Returns whether all possible leaders' assignors failed: only Kafka's own has a plan."""
+    """Returns whether no possible leader's assignor has a plan, but Kafka's own has one."""
     planned = [one for one in led if one.plan is not None]
     return len(led) > 1 and len(planned) == 1 and not planned[0].leaders
 

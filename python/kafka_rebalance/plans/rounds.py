@@ -246,7 +246,7 @@ def play(
 
 
 def _answer(sent: GroupSpec, group: GroupSpec, assignor: str, engine: Engine) -> Assignment:
-    """Returns the answer to the group `sent` to the leader, in the order of the group's members."""
+    """Returns the assignment of the group as `sent` to the leader, in the order of `group`."""
     answer = assign(sent, assignor, engine=engine)
     if not library_of(assignor):
         return answer

@@ -57,7 +57,7 @@ NODE = 1
 CLUSTER = "kafka-rebalance-serve"
 
 _NAMED_BY_ID = 12
-"""The first version of Metadata that can ask for topics by id; 10 and 11 only have the field."""
+"""The first version of Metadata that can ask for topics by id; 10 and 11 have the unused field."""
 
 
 class ServedTopic(NamedTuple):

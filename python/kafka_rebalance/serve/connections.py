@@ -188,7 +188,7 @@ class Connections:
             writer.transport.abort() if writer.transport.get_write_buffer_size() else writer.close()
 
     def _watch(self, task: asyncio.Task[None], connection: _Connection) -> None:
-        """Ends a connection that waits too long; one timer that outlives requests is enough."""
+        """Ends a connection that waits too long; its timer is not set again at each request."""
         now = time.monotonic()
         if now >= connection.until:
             task.cancel()

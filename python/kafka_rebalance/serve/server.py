@@ -85,7 +85,7 @@ class Server:
 
     With `stopped_clock`, the clock begins at 0, and only `advance` moves it. With `kafka` ("2.8",
     "3.9" or "4.0"), only the versions of requests that such an older broker knows are answered. A
-    client that asks for an unknown topic creates it with `auto_create` partitions; 0: it does not.
+    client that asks for an unknown topic creates it with `auto_create` partitions, if not 0.
     """
 
     def __init__(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Makes a run from the plan of a classic Kafka Streams application: its likeliest course.
+"""Makes a run from the likeliest course in the plan of a classic Kafka Streams application.
 
     application_run: ApplicationPlan -> Run
 

@@ -28,7 +28,7 @@ from kafka_rebalance.group.spec import GroupSpec, counted, require_group
 from .optimum import best_possible
 
 MOST_POINTS = 100
-"""The curve has all points up to this K; then the least K of each `greatest`, and the last."""
+"""Up to this K, the curve has all points; then the first of each `greatest`, and the last point."""
 
 _NEAR = 105
 """The knee is the first point whose largest load is at most this percentage of the least one."""

@@ -64,10 +64,10 @@ class Level(Frozen):
 class Possible(Frozen):
     """The best balance, and the fewest partitions that have to move to reach it.
 
-    `assignment` reaches it with these moves. `levels` prove the balance; the prices, one for each
-    topic and each member (`assignors/balance/network.py`), prove that fewer moves do not suffice.
-    For groups that share partitions or have tasks, `least_moves` is None, without a proof
-    (`plans/playing.py`).
+    `assignment` has this balance, and needs `least_moves`. `levels` prove the balance; the prices,
+    one for each topic and each member (`assignors/balance/network.py`), prove that fewer moves do
+    not suffice. For groups that share partitions or have tasks, `least_moves` is None, and there is
+    no proof (`plans/playing.py`).
     """
 
     balance: Balance

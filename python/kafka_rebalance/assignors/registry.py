@@ -211,7 +211,7 @@ def _not_an_assignor(what: str, why: str) -> TypeError:
 
 
 def unregister(name: str) -> None:
-    """Removes a custom assignor from the registry. Errors: GroupError if there is none."""
+    """Removes a custom assignor from the registry. Errors: GroupError if it is not registered."""
     if name not in _custom:
         there = ", ".join(_custom) or "none"
         raise GroupError("name", f"{name!r} is not a registered assignor; registered: {there}")

@@ -362,7 +362,7 @@ def played(
 
 
 def is_built_in(group: GroupSpec, changes: tuple[Change, ...]) -> bool:
-    """Returns whether the core can play the plan: it knows no leaders, and not all assignors."""
+    """Returns whether the core can play the plan: it lacks some assignors, and knows no leaders."""
     if any(isinstance(change, SwitchProtocol) for change in changes):
         return False
     later = [change.assignor for change in changes if isinstance(change, SwitchAssignor)]

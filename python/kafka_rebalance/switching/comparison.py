@@ -7,6 +7,7 @@ led last, or if the caller names them. An eager group's own assignor (`rounds.li
 planned twice: for the present lists, and as if its members listed only this assignor.
 """
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
@@ -73,8 +74,7 @@ class Comparison(Frozen):
         if name is None:
             return f"No assignor is recommended: {self.reason}."
         label = alone_label(name) if self.keeps_assignor and self.alone is not None else name
-        why = f"it {self.reason.removeprefix(f'{label} ')}"
-        why = why if self.reason.startswith(f"{label} ") else self.reason
+        why = self._why(label)
         if self.keeps_assignor and self.alone is None:
             return f"Keep {name}: {why}."
         price, steps = "", self.migration
@@ -84,13 +84,33 @@ class Comparison(Frozen):
             price = "; but a leader dies in a rebalance of the switch to it"
         elif steps is not None and steps.moves is not None:
             rebalances = counted(steps.rebalances, "rebalance")
-            price = f"; getting there costs {rebalances} and {counted(steps.moves, 'move')} once"
+            default = steps.from_default
+            most = "" if default is None or default.rebalances >= steps.rebalances else "at most "
+            price = f"; getting there costs {most}{rebalances} and "
+            price += f"{counted(steps.moves, 'move')} once"
             if {one.way for one in steps.recipes} == {"stop all"}:
                 price = "; to get there, all members stop once (no rolling restart)"
         if len(self.candidates) == 1 and not self.keeps_assignor:
             return f"No advice: only {name} was compared{price}."
         do = "List" if self.keeps_assignor else "Switch to"
         return f"{do} {label}: {why}{price}."
+
+    def _why(self, label: str) -> str:
+        """Returns the reason; if it begins with `label`, with "it", the change, and what stops."""
+        why, figures = self.reason, {name: one.figures for name, one in self._labelled()}
+        if not why.startswith(f"{label} "):
+            return why
+        why = f"it {why.removeprefix(f'{label} ')}"
+        best, own = figures.get(label), figures.get(self.group.assignor or "")
+        stops = f"stops {counted(best.unavailable if best else 0, 'partition')}"
+        if all(one is None or one.unavailable == one.unavailable_rounds for one in figures.values()):
+            why = re.sub(r"^it stops partitions \d+ times?", f"it {stops}", why)
+        if why.startswith("it leaves ") and best and own and best.unavailable < own.unavailable:
+            why = re.sub(r"(;|$)", rf", and {stops} instead of {own.unavailable}\1", why, count=1)
+        if why.endswith("there is only one partition"):
+            why += ", which one member reads under every assignor"
+        is_measured = why.startswith(("it loads ", "it leaves ", "it stops ", "it makes "))
+        return f"in {AS_IT_IS.cause} {why}" if is_measured and not self.changes else why
 
     def __repr__(self) -> str:
         return f"<Comparison {clipped(self.title)}: recommended is {self.recommended}>"
@@ -110,13 +130,17 @@ class Comparison(Frozen):
 
     def rows(self) -> Iterator[tuple[str, Candidate]]:
         """Yields (label, candidate); `alone` follows the own assignor; " <" marks the best one."""
+        best = self.recommended
+        if best is not None and self.alone is not None and self.keeps_assignor:
+            best = alone_label(best)
+        for label, one in self._labelled():
+            yield f"{label}{' <' if label == best else ''}", one
+
+    def _labelled(self) -> Iterator[tuple[str, Candidate]]:
         for one in self.candidates:
-            is_best = one.assignor == self.recommended
-            if self.alone is None or one.assignor != self.alone.assignor:
-                yield f"{one.assignor}{' <' if is_best else ''}", one
-            else:
-                yield one.assignor, one
-                yield f"{alone_label(one.assignor)}{' <' if is_best else ''}", self.alone
+            yield one.assignor, one
+            if self.alone is not None and one.assignor == self.alone.assignor:
+                yield alone_label(one.assignor), self.alone
 
     @property
     def keeps_assignor(self) -> bool:

@@ -52,12 +52,13 @@ def print_comparison(
     notes = _table_notes(comparison, times, assumed)
     for note in notes:
         print_wrapped(note)
-    clock = _clock(comparison, times)
+    clock, command = _clock(comparison, times, given)
     changes = comparison.recommended is not None and not comparison.keeps_assignor
     if notes and (clock or changes or comparison.alone is not None):
         print()
     if clock:
         print_wrapped(clock)
+        print(command, end="")
     _print_change(comparison, given)
 
 
@@ -106,8 +107,8 @@ _COOPERATIVE = ("in a cooperative group", "the second round")
 _BY_BROKER = ("where the broker assigns,", "a heartbeat of its old owner, then of its new one")
 
 
-def _clock(comparison: Comparison, times: Times) -> str:
-    """Returns the price in seconds, if another assignor has fewer partition-seconds; else ""."""
+def _clock(comparison: Comparison, times: Times, given: str) -> tuple[str, str]:
+    """Returns the price in seconds, and a command with other costs; "" and "" without a price."""
     group = comparison.group
     recommended = comparison.recommended or ""
     if comparison.keeps_assignor and comparison.alone is not None:
@@ -118,16 +119,22 @@ def _clock(comparison: Comparison, times: Times) -> str:
         if one.unread.median is not None and not lacking_clients(group, name)
     }
     if recommended not in known or known[recommended] == (least := min(known.values())):
-        return ""
+        return "", ""
     best = [name for name, unread in known.items() if unread == least]
     is_mixed = len({_is_eager(group, name) for name in (*best, recommended)}) > 1
     waits_for = _BY_BROKER if recommended in SERVER_SIDE else _COOPERATIVE
     lengths = _LENGTHS.format(*waits_for) if is_mixed else ""
-    return (
-        f"The price in seconds: {seconds_text(known[recommended])} partition-seconds without a "
-        f"reader under {recommended}, {seconds_text(least)} under {in_words(best)}.{lengths} The "
-        "recommendation counts partitions and moves; seconds depend on what is assumed."
+    text = (
+        f"If a partition starts and stops in 0 ms: {seconds_text(known[recommended])} "
+        f"partition-seconds without a reader under {recommended}, {seconds_text(least)} under "
+        f"{in_words(best)}.{lengths} The recommendation counts partitions and moves"
     )
+    if not is_mixed or recommended in SERVER_SIDE:
+        return f"{text}; seconds depend on what is assumed.", ""
+    source = given if given.startswith("--") else f"--from {given}"
+    changes = " ".join(shell_option("--change", one) for one in comparison.changes)
+    command = f"simulate {source} {changes} --compare eager,cooperative --costs 200ms/100ms"
+    return f"{text}. If starts take time, it can be the other way round:", f"  kafka-rebalance {command}\n"
 
 
 def _is_eager(group: GroupSpec, label: str) -> bool:

@@ -74,6 +74,12 @@ class Tracer:
             self._learn(effect)
         return [f"{at(now_ms)} {self._line(effect)}" for now_ms, effect in happened]
 
+    def not_joined(self, group_id: str) -> list[str]:
+        """Returns the names of a classic group's members for which a rebalance waits now."""
+        group = self.broker.coordinator.classic_group(group_id)
+        members = () if group is None else group.members.values()
+        return [self._names.name_of(m.member_id) for m in members if m.parked_join is None]
+
     # Commands of members --------------------------------------------------------------------------
 
     def member(self, command: Command, name: str) -> Json:

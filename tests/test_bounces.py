@@ -152,7 +152,7 @@ def test_compare_advises_the_missing_bounce_first(
     assert "Java: one rolling bounce" in text
     assert ".StickyAssignor" not in text
     print_comparisons([compared, compared])
-    assert "cooperative-sticky alone" in capsys.readouterr().out
+    assert "2 list theirs alone; " in capsys.readouterr().out
 
 
 def test_the_missing_bounce_is_printed_before_a_switch_to_another_assignor(

@@ -187,9 +187,9 @@ def test_a_simulation_begins_with_its_sums(capsys: pytest.CaptureFixture[str]) -
     assert run["summary"] == (
         "Every member restarts, one after another: "
         f"{one['rebalances']} rebalances after the start-up; {one['moves']} moves; running members "
-        "stop 24 times, for less than 0.1 s each; "
-        f"{one['unavailable_ms'] / 1000:,.1f} partition-seconds without a reader, the longest "
-        f"{one['longest_gap_ms'] / 1000:,.1f} s; settled at {one['settled_ms'] / 1000:,.1f} s."
+        "stop 24 times, for less than 0.1 s each; a partition is without a reader for up to "
+        f"{one['longest_gap_ms'] / 1000:,.1f} s, in all {one['unavailable_ms'] / 1000:,.1f} "
+        f"partition-seconds; settled at {one['settled_ms'] / 1000:,.1f} s."
     )
 
 
@@ -210,9 +210,9 @@ def test_a_simulation_of_a_group_names_the_change(
     file.write_text(group(2, 5, "range").to_json(), encoding="utf-8")
     said = first(capsys, *of, "--add-members", "1", "--seeds", "2")
     assert "; 2 running members stop " in said
-    assert said.endswith("; assumed: starting a partition 0 ms).")
+    assert said.endswith(" with other seeds).")
     lost = first(capsys, "simulate", "zone-lost")
-    assert "the longest 45.4 s (the session timeout, then the rebalance);" in lost
+    assert "for up to 45.4 s (the session timeout, then the rebalance), in all " in lost
 
 
 def test_a_run_is_the_median_of_five_seeds() -> None:

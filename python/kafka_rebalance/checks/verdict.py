@@ -47,6 +47,7 @@ class ProblemKind(NamedTuple):
 
 NOT_KNOWN = "not known"
 """The kind of problem if a plan cannot tell: a rack is lost, and no member names its rack."""
+_LEFT_OUT = ("rebalancing", NOT_KNOWN)
 
 
 ERROR = "error"
@@ -107,7 +108,9 @@ def of_group(group: TriagedGroup, limits: Mapping[str, int]) -> Iterator[Problem
     """Yields a group's findings, and the limits that its present state exceeds."""
     for note in group.findings:
         if note.severity is not None:
-            yield Problem.of(group.group_id, note.kind, note.text)
+            helps = note.ask == "compare" and note.severity != "info"
+            text = f"{note.text}; `compare` shows what helps" if helps else note.text
+            yield Problem.of(group.group_id, note.kind, text)
     figures = {"lag": group.lag, "rebalances-per-hour": group.rebalances}
     if isinstance(one := group.described, Description):
         spread = (one.balance.max - one.balance.min) - (one.possible.max - one.possible.min)
@@ -231,13 +234,20 @@ class Verdict(NamedTuple):
         return [one for one in self.problems if self.fails(one)]
 
     @property
+    def _counts(self) -> Counter[str]:
+        return Counter(one.kind for one in self.problems)
+
+    @property
+    def checked(self) -> int:
+        """Returns the number of groups without those that are rebalancing, or not known."""
+        return self.groups - sum(self._counts[kind] for kind in _LEFT_OUT)
+
+    @property
     def summary(self) -> str:
         """Returns the verdict as a sentence."""
         if not self.groups:
             return f"Nothing was checked: there is no {self.noun}."
-        failures, counts = self.failures, Counter(one.kind for one in self.problems)
-        left_out = {"rebalancing": counts["rebalancing"], NOT_KNOWN: counts[NOT_KNOWN]}
-        checked = self.groups - sum(left_out.values())
+        failures, counts, checked = self.failures, self._counts, self.checked
         noted = Counter(one.severity for one in self.problems if not self.fails(one))
         others = [counted(noted[one], one) for one in SEVERITIES if noted[one]]
         if not failures:
@@ -245,11 +255,15 @@ class Verdict(NamedTuple):
             left += ", no errors" if others and not noted["error"] else ""
             groups = f"{counted(self.groups, self.noun)} checked"
             if checked < self.groups:
-                why = (
-                    f"{n} {'is' if n == 1 else 'are'} {kind}" for kind, n in left_out.items() if n
+                why = ", ".join(
+                    f"{counts[kind]} {'is' if counts[kind] == 1 else 'are'} {kind}"
+                    for kind in _LEFT_OUT
+                    if counts[kind]
                 )
-                groups = f"{checked} of {groups} ({', '.join(why)})"
-            return f"{'Passed' if checked else 'Nothing was checked'}: {groups}{left}."
+                if checked and counts[NOT_KNOWN]:
+                    why += f': passes without --fail-on "{NOT_KNOWN}"'
+                groups = f"{checked} of {groups} ({why})"
+            return f"{'Passed' if checked else 'Nothing was checked (exit code 3)'}: {groups}{left}."
         more = f"; also {', '.join(others)}" if others else ""
         more += f"; {counts[NOT_KNOWN]} not known" if counts[NOT_KNOWN] else ""
         kinds = Counter(one.kind for one in failures)

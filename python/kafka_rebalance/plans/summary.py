@@ -26,7 +26,7 @@ def summary(plan: "RebalancePlan") -> str:
     noun = "partition" if plan.group.subtopologies is None else "task"
     moved = _moved(plan, figures, sum(counts), noun)
     idle = _idle(plan, figures, counts, noun)
-    unknown, silent = _unknown_racks(plan), _without_reader(figures, sum(counts), noun)
+    unknown, silent = _unknown_racks(plan), _without_reader(plan, figures, sum(counts), noun)
     if is_not_known(plan) and not figures.leaderless:
         return unknown.rstrip()
     return f"{unknown}{_taken(plan)}{idle}{'; '.join([moved, *silent])}."
@@ -100,16 +100,24 @@ def _moved(plan: "RebalancePlan", figures: "Figures", total: int, noun: str) -> 
     return f"{what} takes {rebalances} and {counted(figures.moves, 'move')}"
 
 
-def _without_reader(figures: "Figures", total: int, noun: str) -> list[str]:
+def _without_reader(
+    plan: "RebalancePlan", figures: "Figures", total: int, noun: str
+) -> list[str]:
     """Returns clauses: how many partitions have no reader for a time, wait, or have no leader.
 
     `figures.unavailable` counts partitions that existed before, so it can be above `total`.
     """
-    said, silent, then = [], figures.unavailable, ""
+    said, silent, then, more = [], figures.unavailable, "", ""
     if waiting := figures.waiting:
         waits, their = ("waits", "its") if waiting == 1 else ("wait", "their")
-        said.append(f"{counted(waiting, noun)} {waits} while {their} member is down")
-        then = "then "
+        down = [one for one in plan.steps if one.waiting]
+        until = f"while {their} member is down"
+        if all(one.rounds and "comes back" not in one.cause for one in down):
+            until = f"until {their} member's session ends (45 s by default)"
+        said.append(f"{counted(waiting, noun)} {waits} {until}")
+        then, more = "then ", " more"
+        if {*plan.waiting} == {*plan.unavailable}:
+            then = f"then {'this' if waiting == 1 else 'these'} "
     have = "has" if silent == 1 else "have"
     if silent and figures.unavailable_rounds > silent:
         said.append(
@@ -120,8 +128,8 @@ def _without_reader(figures: "Figures", total: int, noun: str) -> list[str]:
         every = f"all {counted(silent, noun)}" if silent > 1 else f"the {noun}"
         said.append(f"{then}{every} {have} no reader meanwhile")
     elif silent:
-        of_them = counted(silent, noun) if then else f"{silent} of them"
-        said.append(f"{then}{of_them} {have} no reader for one rebalance, the others keep theirs")
+        of_them = counted(silent, noun) if then == "then " else f"{silent}{' of them' * (not then)}"
+        said.append(f"{then}{of_them} {have} no reader for one rebalance{more}, the others keep theirs")
     if figures.leaderless:
         said.append(f"{counted(figures.leaderless, noun)} without a leader")
     still = f"every {noun} has a reader all the time" if figures.rounds else "nothing moves"

@@ -49,8 +49,9 @@ def in_words(run: "Run") -> str:
     stopped = stops_text(len(ends), len({each.member for each in ends}), longest_ms)
     idle = f"no {run.held} {without_reader(run.held)}"
     if one.unavailable_ms:
-        idle = f"{unread_text(one.unavailable_ms, run.held, run.assumed)}, the longest "
-        idle += f"{one.longest_gap_ms / 1000:,.1f} s{_why_long(run, one.longest_gap_ms)}"
+        longest = f"{one.longest_gap_ms / 1000:,.1f} s{_why_long(run, one.longest_gap_ms)}"
+        idle = f"a {run.held} is {without_reader(run.held)} for up to {longest}, in all "
+        idle += unread_text(one.unavailable_ms, f"{run.held}-seconds", run.assumed)
     end = "not settled at the end"
     if one.settled_ms is not None:
         end = f"settled at {one.settled_ms / 1000:,.1f} s"
@@ -69,12 +70,11 @@ def stops_text(times: int, members: int, longest_ms: int) -> str:
     return f"; {who} {most}{' each' if times > 1 else ''}"
 
 
-def unread_text(unread_ms: int, held: str, assumed: str, between: str = "") -> str:
+def unread_text(unread_ms: int, noun: str, assumed: str, between: str = "") -> str:
     """Returns the partition-seconds without a reader; starts that cost nothing are mentioned."""
-    free = f"starting a {held} 0 ms"
-    notes = [between, f"assumed: {free}" if assumed.startswith(f"assumed: {free}") else ""]
-    noted = "; ".join(filter(None, notes))
-    unread = f"{unread_ms / 1000:,.1f} {held}-seconds {without_reader(held)}"
+    free = assumed.partition(",")[0]
+    noted = "; ".join(filter(None, [between, free if free.endswith(" 0 ms") else ""]))
+    unread = f"{unread_ms / 1000:,.1f} {noun}"
     return f"{unread} ({noted})" if noted else unread
 
 

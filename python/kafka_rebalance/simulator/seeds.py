@@ -104,7 +104,8 @@ class SeedRuns(Frozen):
             rebalances = rebalances_text(count.least or 0, spreads["rounds"].median or 0)
         least, most = (f"{(ms or 0) / 1000:,.1f}" for ms in (unread.least, unread.most))
         between = "" if unread.is_one else f"{least} to {most} with other seeds"
-        idle = unread_text(unread.median or 0, self.held, self.assumed, between)
+        noun = f"{self.held}-seconds {without_reader(self.held)}"
+        idle = unread_text(unread.median or 0, noun, self.assumed, between)
         parts = self.part_spreads()
         stopped = [one.stopped.median or 0 for one in parts]
         longest_ms = max((one.longest_stop_ms.median or 0 for one in parts), default=0)

@@ -49,8 +49,8 @@ def in_words(run: "Run") -> str:
     stopped = stops_text(len(ends), len({each.member for each in ends}), longest_ms)
     idle = f"no {run.held} {without_reader(run.held)}"
     if one.unavailable_ms:
-        longest = f"{one.longest_gap_ms / 1000:,.1f} s{_why_long(run, one.longest_gap_ms)}"
-        idle = f"a {run.held} is {without_reader(run.held)} for up to {longest}, in all "
+        longest = f"{_at_most(one.longest_gap_ms)}{_why_long(run, one.longest_gap_ms)}"
+        idle = f"a {run.held} is {without_reader(run.held)} {longest}, in all "
         idle += unread_text(one.unavailable_ms, f"{run.held}-seconds", run.assumed)
     end = "not settled at the end"
     if one.settled_ms is not None:
@@ -62,12 +62,16 @@ def stops_text(times: int, members: int, longest_ms: int) -> str:
     """Returns how often running members stop, each of them once or more, and for how long."""
     if not times:
         return " and no running member stops"
-    most = f"for up to {longest_ms / 1000:,.1f} s" if longest_ms >= 100 else "for less than 0.1 s"
+    most = _at_most(longest_ms)
     verb = "stops" if members == 1 else "stop"
     who = f"{counted(members, 'running member')} {verb}"
     if times > members:
         who = f"running members stop {times:,} times,"
     return f"; {who} {most}{' each' if times > 1 else ''}"
+
+
+def _at_most(ms: int) -> str:
+    return f"for up to {ms / 1000:,.1f} s" if ms >= 100 else "for less than 0.1 s"
 
 
 def unread_text(unread_ms: int, noun: str, assumed: str, between: str = "") -> str:

@@ -292,15 +292,15 @@ def _remedies(totals: Mapping[tuple[str, bool], tuple[int, ...]], own: str | Non
     (least, who), *more = reversed(helps.items())
     text = f"With {who}: {counted(least[0], 'rebalance')} instead of {now[0]}, and "
     text += f"{counted(least[2], 'partition')} without a reader instead of {now[2]}"
-    text += f"{_waits(least, 'partitions ')}"
+    text += _waits(least)
     text += "".join(f"; with {who}: {sums[0]} and {sums[2]}{_waits(sums)}" for sums, who in more)
     if totals[best, False][2] < now[2]:
         text += "; the switch itself costs rebalances, once (see compare)"
     return f"{text}. Compared with the same events under {own}, which ran last. "
 
 
-def _waits(sums: tuple[int, ...], noun: str = "") -> str:
-    return f" ({sums[3]} {noun}wait for a member that is away)" if sums[3] else ""
+def _waits(sums: tuple[int, ...]) -> str:
+    return f" ({sums[3]} more wait for a member that is away)" if sums[3] else ""
 
 
 def _of_all(played: Sequence[Counterfactual]) -> list[str]:

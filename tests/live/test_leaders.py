@@ -137,7 +137,10 @@ def test_watch_sees_each_rebalance_in_the_log(tmp_path: Path) -> None:
             command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
         ) as watch:
             assert watch.stderr is not None
-            assert "watching mixed in __consumer_offsets: cooperative-sticky" in watch.stderr.readline()
+            assert (
+                "watching mixed in __consumer_offsets: cooperative-sticky"
+                in watch.stderr.readline()
+            )
             java.tell(add=[member("j2")])
             java.tell(close=["j2"])
             out, err = watch.communicate(timeout=2 * FAR_S)

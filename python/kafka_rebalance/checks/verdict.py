@@ -263,7 +263,9 @@ class Verdict(NamedTuple):
                 if checked and counts[NOT_KNOWN]:
                     why += f': passes without --fail-on "{NOT_KNOWN}"'
                 groups = f"{checked} of {groups} ({why})"
-            return f"{'Passed' if checked else 'Nothing was checked (exit code 3)'}: {groups}{left}."
+            return (
+                f"{'Passed' if checked else 'Nothing was checked (exit code 3)'}: {groups}{left}."
+            )
         more = f"; also {', '.join(others)}" if others else ""
         more += f"; {counts[NOT_KNOWN]} not known" if counts[NOT_KNOWN] else ""
         kinds = Counter(one.kind for one in failures)

@@ -64,7 +64,11 @@ def _at_the_end(one: Idle, last: RoundAnswer, owner: Mapping[_Item, str]) -> str
     if one.until_ms is None or one.until_ms <= now_ms:
         return f"{_counted(items)} nowhere: {one.why}"
     gone = dict.fromkeys(owner[item] for item in items)
-    of = f"{next(iter(gone))}, which is gone," if len(gone) == 1 else f"{len(gone)} workers that are gone"
+    of = (
+        f"{next(iter(gone))}, which is gone,"
+        if len(gone) == 1
+        else f"{len(gone)} workers that are gone"
+    )
     runs = _counted(items).replace(" run", f" of {of} run")
     be, them = ("it is", "it") if len(items) == 1 else ("they are", "them")
     kept = (

@@ -100,9 +100,7 @@ def _moved(plan: "RebalancePlan", figures: "Figures", total: int, noun: str) -> 
     return f"{what} takes {rebalances} and {counted(figures.moves, 'move')}"
 
 
-def _without_reader(
-    plan: "RebalancePlan", figures: "Figures", total: int, noun: str
-) -> list[str]:
+def _without_reader(plan: "RebalancePlan", figures: "Figures", total: int, noun: str) -> list[str]:
     """Returns clauses: how many partitions have no reader for a time, wait, or have no leader.
 
     `figures.unavailable` counts partitions that existed before, so it can be above `total`.
@@ -129,7 +127,9 @@ def _without_reader(
         said.append(f"{then}{every} {have} no reader meanwhile")
     elif silent:
         of_them = counted(silent, noun) if then == "then " else f"{silent}{' of them' * (not then)}"
-        said.append(f"{then}{of_them} {have} no reader for one rebalance{more}, the others keep theirs")
+        said.append(
+            f"{then}{of_them} {have} no reader for one rebalance{more}, the others keep theirs"
+        )
     if figures.leaderless:
         said.append(f"{counted(figures.leaderless, noun)} without a leader")
     still = f"every {noun} has a reader all the time" if figures.rounds else "nothing moves"

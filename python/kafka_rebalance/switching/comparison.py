@@ -103,7 +103,9 @@ class Comparison(Frozen):
         why = f"it {why.removeprefix(f'{label} ')}"
         best, own = figures.get(label), figures.get(self.group.assignor or "")
         stops = f"stops {counted(best.unavailable if best else 0, 'partition')}"
-        if all(one is None or one.unavailable == one.unavailable_rounds for one in figures.values()):
+        if all(
+            one is None or one.unavailable == one.unavailable_rounds for one in figures.values()
+        ):
             why = re.sub(r"^it stops partitions \d+ times?", f"it {stops}", why)
         if why.startswith("it leaves ") and best and own and best.unavailable < own.unavailable:
             why = re.sub(r"(;|$)", rf", and {stops} instead of {own.unavailable}\1", why, count=1)

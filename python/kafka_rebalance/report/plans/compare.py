@@ -134,7 +134,10 @@ def _clock(comparison: Comparison, times: Times, given: str) -> tuple[str, str]:
     source = given if given.startswith("--") else f"--from {given}"
     changes = " ".join(shell_option("--change", one) for one in comparison.changes)
     command = f"simulate {source} {changes} --compare eager,cooperative --costs 200ms/100ms"
-    return f"{text}. If starts take time, it can be the other way round:", f"  kafka-rebalance {command}\n"
+    return (
+        f"{text}. If starts take time, it can be the other way round:",
+        f"  kafka-rebalance {command}\n",
+    )
 
 
 def _is_eager(group: GroupSpec, label: str) -> bool:

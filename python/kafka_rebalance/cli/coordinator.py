@@ -64,7 +64,6 @@ def run(args: argparse.Namespace) -> int:
 
 
 _RESULT = re.compile(r"\A# Result: .*\n\n?")
-_SILENT = re.compile(r"\S+ heartbeat of (\S+) is due")
 _CHANGE = re.compile(r"(\S+) (\S+) \w+ -> (\w+) generation=(-?[0-9]+)")
 
 
@@ -73,9 +72,8 @@ def _ends(lines: list[str], tracer: trace.Tracer) -> str:
     ends, count = dict[str, str](), 0
     for before, line in pairwise(["", *lines]):
         if one := _CHANGE.fullmatch(line):
-            silent = _SILENT.fullmatch(before)
             why = f", when the {before.partition(' ')[2]}" if before.endswith(" is due") else ""
-            why = f", when {silent[1]}'s session ran out" if silent else why
+            why = re.sub(r"the heartbeat of (\S+) is due", r"\1's session ran out", why)
             ends[one[2]] = f"{one[2]} is {one[3]} (generation {one[4]}) since {one[1]}{why}"
             if one[3] == "PreparingRebalance" and (away := tracer.not_joined(one[2])):
                 ends[one[2]] += f"; it waits for {first_of(away, 3)} to join again"

@@ -105,7 +105,7 @@ def _without_reader(plan: "RebalancePlan", figures: "Figures", total: int, noun:
 
     `figures.unavailable` counts partitions that existed before, so it can be above `total`.
     """
-    said, silent, then, more = [], figures.unavailable, "", ""
+    said, silent, then, once = [], figures.unavailable, "", "one rebalance"
     if waiting := figures.waiting:
         waits, their = ("waits", "its") if waiting == 1 else ("wait", "their")
         down = [one for one in plan.steps if one.waiting]
@@ -113,9 +113,8 @@ def _without_reader(plan: "RebalancePlan", figures: "Figures", total: int, noun:
         if all(one.rounds and "comes back" not in one.cause for one in down):
             until = f"until {their} member's session ends (45 s by default)"
         said.append(f"{counted(waiting, noun)} {waits} {until}")
-        then, more = "then ", " more"
-        if {*plan.waiting} == {*plan.unavailable}:
-            then = f"then {'this' if waiting == 1 else 'these'} "
+        are_these = waiting > 1 and {*plan.waiting} == {*plan.unavailable}
+        then, once = "then these " if are_these else "then ", "one rebalance more"
     have = "has" if silent == 1 else "have"
     if silent and figures.unavailable_rounds > silent:
         said.append(
@@ -126,10 +125,8 @@ def _without_reader(plan: "RebalancePlan", figures: "Figures", total: int, noun:
         every = f"all {counted(silent, noun)}" if silent > 1 else f"the {noun}"
         said.append(f"{then}{every} {have} no reader meanwhile")
     elif silent:
-        of_them = counted(silent, noun) if then == "then " else f"{silent}{' of them' * (not then)}"
-        said.append(
-            f"{then}{of_them} {have} no reader for one rebalance{more}, the others keep theirs"
-        )
+        of_them = counted(silent, noun) if then else f"{silent} of them"
+        said.append(f"{then}{of_them} {have} no reader for {once}, the others keep theirs")
     if figures.leaderless:
         said.append(f"{counted(figures.leaderless, noun)} without a leader")
     still = f"every {noun} has a reader all the time" if figures.rounds else "nothing moves"

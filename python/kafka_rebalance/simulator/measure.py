@@ -50,8 +50,8 @@ def in_words(run: "Run") -> str:
     idle = f"no {run.held} {without_reader(run.held)}"
     if one.unavailable_ms:
         longest = f"{_at_most(one.longest_gap_ms)}{_why_long(run, one.longest_gap_ms)}"
-        idle = f"a {run.held} is {without_reader(run.held)} {longest}, in all "
-        idle += unread_text(one.unavailable_ms, f"{run.held}-seconds", run.assumed)
+        total = f"{one.unavailable_ms / 1000:,.1f} {run.held}-seconds"
+        idle = f"a {run.held} is {without_reader(run.held)} {longest}, in all {total}"
     end = "not settled at the end"
     if one.settled_ms is not None:
         end = f"settled at {one.settled_ms / 1000:,.1f} s"
@@ -72,14 +72,6 @@ def stops_text(times: int, members: int, longest_ms: int) -> str:
 
 def _at_most(ms: int) -> str:
     return f"for up to {ms / 1000:,.1f} s" if ms >= 100 else "for less than 0.1 s"
-
-
-def unread_text(unread_ms: int, noun: str, assumed: str, between: str = "") -> str:
-    """Returns the partition-seconds without a reader; starts that cost nothing are mentioned."""
-    free = assumed.partition(",")[0]
-    noted = "; ".join(filter(None, [between, free if free.endswith(" 0 ms") else ""]))
-    unread = f"{unread_ms / 1000:,.1f} {noun}"
-    return f"{unread} ({noted})" if noted else unread
 
 
 def _why_long(run: "Run", longest_ms: int) -> str:

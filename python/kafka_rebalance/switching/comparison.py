@@ -83,11 +83,9 @@ class Comparison(Frozen):
         elif steps is None and self.group.assignor is not None:
             price = "; but a leader dies in a rebalance of the switch to it"
         elif steps is not None and steps.moves is not None:
-            rebalances = counted(steps.rebalances, "rebalance")
-            default = steps.from_default
-            most = "" if default is None or default.rebalances >= steps.rebalances else "at most "
-            price = f"; getting there costs {most}{rebalances} and "
-            price += f"{counted(steps.moves, 'move')} once"
+            most = "at most " * ((steps.from_default or steps).rebalances < steps.rebalances)
+            rebalances = f"{most}{counted(steps.rebalances, 'rebalance')}"
+            price = f"; getting there costs {rebalances} and {counted(steps.moves, 'move')} once"
             if {one.way for one in steps.recipes} == {"stop all"}:
                 price = "; to get there, all members stop once (no rolling restart)"
         if len(self.candidates) == 1 and not self.keeps_assignor:
@@ -97,15 +95,16 @@ class Comparison(Frozen):
 
     def _why(self, label: str) -> str:
         """Returns the reason; if it begins with `label`, with "it", the change, and what stops."""
-        why, figures = self.reason, {name: one.figures for name, one in self._labelled()}
-        if not why.startswith(f"{label} "):
-            return why
-        why = f"it {why.removeprefix(f'{label} ')}"
+        if not self.reason.startswith(f"{label} "):
+            return self.reason
+        why = f"it {self.reason.removeprefix(f'{label} ')}"
+        figures = {name.removesuffix(" <"): one.figures for name, one in self.rows()}
         best, own = figures.get(label), figures.get(self.group.assignor or "")
         stops = f"stops {counted(best.unavailable if best else 0, 'partition')}"
-        if all(
-            one is None or one.unavailable == one.unavailable_rounds for one in figures.values()
-        ):
+        if {one and one.unavailable_rounds - one.unavailable for one in figures.values()} <= {
+            None,
+            0,
+        }:
             why = re.sub(r"^it stops partitions \d+ times?", f"it {stops}", why)
         if why.startswith("it leaves ") and best and own and best.unavailable < own.unavailable:
             why = re.sub(r"(;|$)", rf", and {stops} instead of {own.unavailable}\1", why, count=1)
@@ -132,17 +131,13 @@ class Comparison(Frozen):
 
     def rows(self) -> Iterator[tuple[str, Candidate]]:
         """Yields (label, candidate); `alone` follows the own assignor; " <" marks the best one."""
-        best = self.recommended
-        if best is not None and self.alone is not None and self.keeps_assignor:
-            best = alone_label(best)
-        for label, one in self._labelled():
-            yield f"{label}{' <' if label == best else ''}", one
-
-    def _labelled(self) -> Iterator[tuple[str, Candidate]]:
         for one in self.candidates:
-            yield one.assignor, one
-            if self.alone is not None and one.assignor == self.alone.assignor:
-                yield alone_label(one.assignor), self.alone
+            is_best = one.assignor == self.recommended
+            if self.alone is None or one.assignor != self.alone.assignor:
+                yield f"{one.assignor}{' <' if is_best else ''}", one
+            else:
+                yield one.assignor, one
+                yield f"{alone_label(one.assignor)}{' <' if is_best else ''}", self.alone
 
     @property
     def keeps_assignor(self) -> bool:

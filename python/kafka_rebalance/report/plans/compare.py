@@ -52,13 +52,17 @@ def print_comparison(
     notes = _table_notes(comparison, times, assumed)
     for note in notes:
         print_wrapped(note)
-    clock, command = _clock(comparison, times, given)
+    clock = _clock(comparison, times)
     changes = comparison.recommended is not None and not comparison.keeps_assignor
     if notes and (clock or changes or comparison.alone is not None):
         print()
     if clock:
         print_wrapped(clock)
-        print(command, end="")
+    if clock.endswith(":"):
+        source = given if given.startswith("--") else f"--from {given}"
+        changes = " ".join(shell_option("--change", one) for one in comparison.changes)
+        how = "--compare eager,cooperative --costs 200ms/100ms"
+        print(f"     kafka-rebalance simulate {source} {changes} {how}")
     _print_change(comparison, given)
 
 
@@ -107,8 +111,8 @@ _COOPERATIVE = ("in a cooperative group", "the second round")
 _BY_BROKER = ("where the broker assigns,", "a heartbeat of its old owner, then of its new one")
 
 
-def _clock(comparison: Comparison, times: Times, given: str) -> tuple[str, str]:
-    """Returns the price in seconds, and a command with other costs; "" and "" without a price."""
+def _clock(comparison: Comparison, times: Times) -> str:
+    """Returns the price in seconds, if another assignor has fewer partition-seconds; else ""."""
     group = comparison.group
     recommended = comparison.recommended or ""
     if comparison.keeps_assignor and comparison.alone is not None:
@@ -119,7 +123,7 @@ def _clock(comparison: Comparison, times: Times, given: str) -> tuple[str, str]:
         if one.unread.median is not None and not lacking_clients(group, name)
     }
     if recommended not in known or known[recommended] == (least := min(known.values())):
-        return "", ""
+        return ""
     best = [name for name, unread in known.items() if unread == least]
     is_mixed = len({_is_eager(group, name) for name in (*best, recommended)}) > 1
     waits_for = _BY_BROKER if recommended in SERVER_SIDE else _COOPERATIVE
@@ -130,14 +134,8 @@ def _clock(comparison: Comparison, times: Times, given: str) -> tuple[str, str]:
         f"{in_words(best)}.{lengths} The recommendation counts partitions and moves"
     )
     if not is_mixed or recommended in SERVER_SIDE:
-        return f"{text}; seconds depend on what is assumed.", ""
-    source = given if given.startswith("--") else f"--from {given}"
-    changes = " ".join(shell_option("--change", one) for one in comparison.changes)
-    command = f"simulate {source} {changes} --compare eager,cooperative --costs 200ms/100ms"
-    return (
-        f"{text}. If starts take time, it can be the other way round:",
-        f"  kafka-rebalance {command}\n",
-    )
+        return f"{text}; seconds depend on what is assumed."
+    return f"{text}. If starts take time, it can be the other way round:"
 
 
 def _is_eager(group: GroupSpec, label: str) -> bool:

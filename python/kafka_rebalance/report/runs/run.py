@@ -17,7 +17,7 @@ Shown = Callable[[int], str]
 
 def print_run(run: Run) -> None:
     """Prints a row for each rebalance, and the totals of all rebalances."""
-    print_wrapped(_without_assumed(summary_of({"": run}), run.assumed))
+    print_wrapped(summary_of({"": run}))
     print()
     print_run_tables(run)
 
@@ -52,7 +52,7 @@ def summary_of(runs: Mapping[str, Run]) -> str:
     """Returns the title, then the summary of one run, or a sentence that ranks several."""
     first, *others = runs.values()
     if not others:
-        return str(first)
+        return f"{first.title}: {first.summary}"
     sums = {name: measure.totals(run) for name, run in runs.items()}
     figures = {
         name: (one.unavailable_ms, one.stopped_ms, one.rebalances) for name, one in sums.items()
@@ -111,12 +111,6 @@ def _medians(runs: SeedRuns) -> tuple[int | None, ...]:
 def _print_assumed(runs: Sequence[Run] | Sequence[SeedRuns]) -> None:
     if all(one.assumed == runs[0].assumed for one in runs):
         print_wrapped(runs[0].assumed)
-
-
-def _without_assumed(text: str, assumed: str) -> str:
-    """Returns a summary without the assumption that the next line has."""
-    free = assumed.partition(",")[0]
-    return text.replace(f" ({free})", "").replace(f"; {free})", ")")
 
 
 def chapter_columns(run: Run) -> list[str]:
@@ -223,7 +217,7 @@ def print_seeds(runs: Mapping[str, SeedRuns]) -> None:
         events = [(one.at_ms, one.what) for one in first.part_spreads()]
         text = _ranked({name: _medians(one) for name, one in runs.items()}, first.held)
         text = f"{first.title}{_away(events)}: {text}"
-    print_wrapped(_without_assumed(text, first.assumed))
+    print_wrapped(text)
     print()
     _print_assumed([*runs.values()])
     seeds = f"seed {first.seeds[0]}"

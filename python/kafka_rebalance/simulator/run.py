@@ -97,7 +97,8 @@ class Run(Frozen):
 
     def _repr_html_(self) -> str:
         columns = ("from_ms", "to_ms", "generation_id", "rounds", "causes")
-        return small_table(self.title, columns, self.rebalances, attrgetter(*columns), str(self))
+        title, row = f"{self.title} ({self.assumed})", attrgetter(*columns)
+        return small_table(title, columns, self.rebalances, row, self.summary)
 
 
 _START_UP_MS = 10_000

@@ -58,7 +58,7 @@ def print_comparison(
         print()
     if clock:
         print_wrapped(clock)
-    if clock.endswith(":"):
+    if clock.endswith(":"):  # eager against cooperative
         source = given if given.startswith("--") else f"--from {given}"
         changes = " ".join(shell_option("--change", one) for one in comparison.changes)
         how = "--compare eager,cooperative --costs 200ms/100ms"
@@ -103,14 +103,6 @@ def _print_change(comparison: Comparison, given: str) -> None:
         print_migration(migration, comparison.group.group_id)
 
 
-_LENGTHS = (
-    " Rounds differ in length: an eager round stops all members, but only for a short time; "
-    "{} a moving partition waits for {}."
-)
-_COOPERATIVE = ("in a cooperative group", "the second round")
-_BY_BROKER = ("where the broker assigns,", "a heartbeat of its old owner, then of its new one")
-
-
 def _clock(comparison: Comparison, times: Times) -> str:
     """Returns the price in seconds, if another assignor has fewer partition-seconds; else ""."""
     group = comparison.group
@@ -126,16 +118,17 @@ def _clock(comparison: Comparison, times: Times) -> str:
         return ""
     best = [name for name, unread in known.items() if unread == least]
     is_mixed = len({_is_eager(group, name) for name in (*best, recommended)}) > 1
-    waits_for = _BY_BROKER if recommended in SERVER_SIDE else _COOPERATIVE
-    lengths = _LENGTHS.format(*waits_for) if is_mixed else ""
     text = (
         f"If a partition starts and stops in 0 ms: {seconds_text(known[recommended])} "
         f"partition-seconds without a reader under {recommended}, {seconds_text(least)} under "
-        f"{in_words(best)}.{lengths} The recommendation counts partitions and moves"
+        f"{in_words(best)}. The recommendation counts partitions and moves"
     )
     if not is_mixed or recommended in SERVER_SIDE:
         return f"{text}; seconds depend on what is assumed."
-    return f"{text}. If starts take time, it can be the other way round:"
+    return (
+        f"{text}: an eager round is short but stops all, a cooperative one lets moving partitions "
+        "wait for the next. If starts take time, it can be the other way round:"
+    )
 
 
 def _is_eager(group: GroupSpec, label: str) -> bool:

@@ -86,13 +86,10 @@ def _before_switch(plan: RebalancePlan) -> tuple[Step, ...]:
 def step_notes(step: Step) -> list[str]:
     """Returns notes on a step, to be printed after its cause; they do not cover its rounds."""
     notes = []
-    if step.waiting and "comes back" not in step.cause and step.rounds:
-        notes.append(
-            f": {waits(len(step.waiting))} until the sessions of the members there time out (45 s "
-            "by default); only then does the group rebalance"
-        )
-    elif step.waiting:
-        notes.append(f"; {waits(len(step.waiting))} for it")
+    if step.waiting:
+        is_lost = "comes back" not in step.cause and step.rounds
+        how = " until the sessions there end; then the group rebalances" if is_lost else " for it"
+        notes.append(f"; {waits(len(step.waiting))}{how}")
     if step.leaderless:
         names, one = (
             partitions_text(step.leaderless, _CHARACTERS_IN_SENTENCE),

@@ -138,7 +138,8 @@ def test_one_recommendation_has_its_price_in_its_sentence(
         == compared.summary
         == (
             "Switch to cooperative-sticky: it stops 1 partition, range 5, and is as even; "
-            f"getting there costs at most {steps.rebalances} rebalances and {steps.moves} moves once."
+            f"getting there costs at most {steps.rebalances} rebalances and {steps.moves} moves "
+            "once."
         )
     )
     kept = kr.compare(group(2, 5), ["add-members=1"])
@@ -245,10 +246,11 @@ def test_a_history_begins_with_how_often_and_why(
     assert said == (
         "shop: 14 rebalances within 35 s, 48 moves: 6 times a member joined again under a new id, "
         "4 times a member left or was removed, twice a member left or timed out: not known which, "
-        "2 from other causes, once each. shop-1, shop-2, shop-3 came back 6 times under a new member id, in "
-        "12 rebalances of their own. Most helpful: group.instance.id, and session.timeout.ms above "
-        "4,000 ms (longer than 95% of these absences): then they are no rebalance if the client "
-        "sends no LeaveGroup when it stops (Java's static members send none, others may)."
+        "2 from other causes, once each. shop-1, shop-2, shop-3 came back 6 times under a new "
+        "member id, in 12 rebalances of their own. Most helpful: group.instance.id, and "
+        "session.timeout.ms above 4,000 ms (longer than 95% of these absences): then they are no "
+        "rebalance if the client sends no LeaveGroup when it stops (Java's static members send "
+        "none, others may)."
     )
     said = first(capsys, "history", "records.jsonl.gz", "--group", "rdk")
     assert "; 4 are second rounds of these (cooperative: normal). Most helpful: static " in said

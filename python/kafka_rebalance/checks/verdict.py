@@ -250,8 +250,8 @@ class Verdict(NamedTuple):
             left += ", no errors" if others and not noted["error"] else ""
             groups = f"{counted(self.groups, self.noun)} checked"
             if self.checked < self.groups:
-                each = [(kind, counts[kind]) for kind in _LEFT_OUT if counts[kind]]
-                why = [f"{number} {'is' if number == 1 else 'are'} {kind}" for kind, number in each]
+                left_out = [(kind, counts[kind]) for kind in _LEFT_OUT if counts[kind]]
+                why = [f"{n} {'is' if n == 1 else 'are'} {kind}" for kind, n in left_out]
                 if self.checked and counts[NOT_KNOWN]:
                     why += [f'which only --fail-on "{NOT_KNOWN}" fails']
                 groups = f"{self.checked} of {groups} ({', '.join(why)})"

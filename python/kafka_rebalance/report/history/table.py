@@ -63,7 +63,8 @@ def answer_of(rows: Sequence[RecordedRebalance], groups: int = 1) -> str:
     second = causes.pop("second round", 0)
     said = [f"{times(number)} {CAUSES[kind]}" for kind, number in causes.most_common(_MOST_CAUSES)]
     if others := [number for _, number in causes.most_common()[_MOST_CAUSES:]]:
-        many = f"{sum(others):,} from other causes, at most {times(max(others))} each"
+        most = f"{'at most ' * (max(others) > 1)}{times(max(others))}"
+        many = f"{sum(others):,} from other causes, {most} each"
         said.append(f"{times(others[0])} another cause" if len(others) == 1 else many)
     text += f": {', '.join(said)}" if said else ""
     if second:

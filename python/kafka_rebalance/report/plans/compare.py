@@ -60,9 +60,9 @@ def print_comparison(
         print_wrapped(clock)
     if clock.endswith(":"):  # eager against cooperative
         source = given if given.startswith("--") else f"--from {given}"
-        changes = " ".join(shell_option("--change", one) for one in comparison.changes)
-        how = "--compare eager,cooperative --costs 200ms/100ms"
-        print(f"     kafka-rebalance simulate {source} {changes} {how}")
+        options = [shell_option("--change", one) for one in comparison.changes]
+        options += ["--compare eager,cooperative", "--costs 200ms/100ms"]
+        print(f"     kafka-rebalance simulate {source} {' '.join(options)}")
     _print_change(comparison, given)
 
 

@@ -116,11 +116,10 @@ def _without_reader(plan: "RebalancePlan", figures: "Figures", total: int, noun:
         are_these = waiting > 1 and {*plan.waiting} == {*plan.unavailable}
         then, once = "then these " if are_these else "then ", "one rebalance more"
     have = "has" if silent == 1 else "have"
-    if silent and figures.unavailable_rounds > silent:
-        said.append(
-            f"{then}{counted(silent, noun)} {have} no reader in one rebalance or more "
-            f"({figures.unavailable_rounds} times in all)"
-        )
+    if silent and (times := figures.unavailable_rounds) > silent:
+        where = f"one rebalance or more ({times} times in all)"
+        where = "each of these rebalances" if times == silent * figures.rounds else where
+        said.append(f"{then}{counted(silent, noun)} {have} no reader in {where}")
     elif silent >= total > 0:
         every = f"all {counted(silent, noun)}" if silent > 1 else f"the {noun}"
         said.append(f"{then}{every} {have} no reader meanwhile")

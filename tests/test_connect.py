@@ -272,8 +272,8 @@ def test_a_leader_that_leaves_takes_its_memory_along(engine: Engine) -> None:
     [
         (
             (60_000,), "incremental",
-            ("2 rebalances: 2 tasks of w2, which is gone, run nowhere: they are kept for it for "
-            "300s more, then another worker gets them."),
+            ("2 rebalances: 2 tasks of w2, which is gone, run nowhere for 300s more, kept for it, "
+            "then on another worker."),
         ),
         (
             (60_000, 360_000), "incremental",

@@ -75,7 +75,11 @@ def _ends(lines: list[str], tracer: trace.Tracer) -> str:
             why = f", when the {before.partition(' ')[2]}" if before.endswith(" is due") else ""
             why = re.sub(r"the heartbeat of (\S+) is due", r"\1's session ran out", why)
             ends[one[2]] = f"{one[2]} is {one[3]} (generation {one[4]}) since {one[1]}{why}"
-            if one[3] == "PreparingRebalance" and (away := tracer.not_joined(one[2])):
+            group = tracer.broker.coordinator.classic_group(one[2])
+            members = group.members.values() if group and one[3] == "PreparingRebalance" else ()
+            if away := [
+                tracer.names.name_of(m.member_id) for m in members if m.parked_join is None
+            ]:
                 ends[one[2]] += f"; it waits for {first_of(away, 3)} to join again"
             count += one[3] == "PreparingRebalance"
     return "; ".join([counted(count, "rebalance"), *ends.values()])

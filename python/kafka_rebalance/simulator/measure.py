@@ -50,8 +50,8 @@ def in_words(run: "Run") -> str:
     idle = f"no {run.held} {without_reader(run.held)}"
     if one.unavailable_ms:
         longest = f"{_at_most(one.longest_gap_ms)}{_why_long(run, one.longest_gap_ms)}"
-        total = f"{one.unavailable_ms / 1000:,.1f} {run.held}-seconds"
-        idle = f"a {run.held} is {without_reader(run.held)} {longest}, in all {total}"
+        idle = f"a {run.held} is {without_reader(run.held)} {longest}, in all "
+        idle += f"{one.unavailable_ms / 1000:,.1f} {run.held}-seconds"
     end = "not settled at the end"
     if one.settled_ms is not None:
         end = f"settled at {one.settled_ms / 1000:,.1f} s"

@@ -101,10 +101,8 @@ class Comparison(Frozen):
         figures = {name.removesuffix(" <"): one.figures for name, one in self.rows()}
         best, own = figures.get(label), figures.get(self.group.assignor or "")
         stops = f"stops {counted(best.unavailable if best else 0, 'partition')}"
-        if {one and one.unavailable_rounds - one.unavailable for one in figures.values()} <= {
-            None,
-            0,
-        }:
+        again = (one and one.unavailable_rounds - one.unavailable for one in figures.values())
+        if not any(again):
             why = re.sub(r"^it stops partitions \d+ times?", f"it {stops}", why)
         if why.startswith("it leaves ") and best and own and best.unavailable < own.unavailable:
             why = re.sub(r"(;|$)", rf", and {stops} instead of {own.unavailable}\1", why, count=1)

@@ -77,9 +77,7 @@ def _ends(lines: list[str], tracer: trace.Tracer) -> str:
             ends[one[2]] = f"{one[2]} is {one[3]} (generation {one[4]}) since {one[1]}{why}"
             group = tracer.broker.coordinator.classic_group(one[2])
             members = group.members.values() if group and one[3] == "PreparingRebalance" else ()
-            if away := [
-                tracer.names.name_of(m.member_id) for m in members if m.parked_join is None
-            ]:
+            if away := [tracer.names.name_of(m.member_id) for m in members if not m.parked_join]:
                 ends[one[2]] += f"; it waits for {first_of(away, 3)} to join again"
             count += one[3] == "PreparingRebalance"
     return "; ".join([counted(count, "rebalance"), *ends.values()])

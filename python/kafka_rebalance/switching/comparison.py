@@ -95,9 +95,7 @@ class Comparison(Frozen):
 
     def _why(self, label: str) -> str:
         """Returns the reason; if it begins with `label`, with "it", the change, and what stops."""
-        if not self.reason.startswith(f"{label} "):
-            return self.reason
-        why = f"it {self.reason.removeprefix(f'{label} ')}"
+        why = re.sub(rf"^{re.escape(label)} ", "it ", self.reason)
         figures = {name.removesuffix(" <"): one.figures for name, one in self.rows()}
         best, own = figures.get(label), figures.get(self.group.assignor or "")
         stops = f"stops {counted(best.unavailable if best else 0, 'partition')}"
@@ -108,8 +106,8 @@ class Comparison(Frozen):
             why = re.sub(r"(;|$)", rf", and {stops} instead of {own.unavailable}\1", why, count=1)
         if why.endswith("there is only one partition"):
             why += ", which one member reads under every assignor"
-        is_measured = why.startswith(("it loads ", "it leaves ", "it stops ", "it makes "))
-        return f"in {AS_IT_IS.cause} {why}" if is_measured and not self.changes else why
+        in_it = "" if self.changes else f"in {AS_IT_IS.cause} "
+        return re.sub(r"^it (?=loads|leaves|stops|makes|reads)", f"{in_it}it ", why)
 
     def __repr__(self) -> str:
         return f"<Comparison {clipped(self.title)}: recommended is {self.recommended}>"

@@ -13,12 +13,15 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 Row = dict[str, Any]
+MADE = "made"
+"""Our interface whose time, like the peer's, contains making the group from parsed JSON."""
 FROM_NAMES, AGAIN = "ms", "again_ms"
 """The fields of our times: of first answers, and of later answers for the same group."""
 
 _CELLS = ("mean", "least", "under 3x", "slower")
 _OWN_ORDER = "all topics listed by each member in an order of its own"
 _AS_OBJECTS = "all of our answer is read as Python objects"
+_WITH_MAKING = f"both with making the group from parsed JSON; {_AS_OBJECTS}"
 _MEMBERS_ONLY = "only the members of our answer are read in Python"
 
 
@@ -34,6 +37,8 @@ class Comparison(NamedTuple):
 def ratio(row: Row, peer: str, field: str, ours: str = "core") -> float | None:
     """Returns how many times longer the peer takes; None if the time of one of them is missing."""
     theirs, mine = row["peers"][peer].get("ms"), _time(row, ours, field)
+    if theirs is not None and ours == MADE:
+        theirs += row["peers"][peer]["make_ms"]
     return None if theirs is None or mine is None else theirs / mine
 
 
@@ -116,13 +121,13 @@ def _cells(ratios: list[float]) -> str:
 
 def _sizes(rows: Iterable[Row], one: Comparison) -> str:
     """Returns the partitions of the smallest and the largest group that is compared."""
-    sizes = [row["partitions"] for row in rows if ratio(row, one.peer, AGAIN, one.ours)]
+    sizes = [row["partitions"] for row in rows if ratio(row, one.peer, FROM_NAMES, one.ours)]
     return f", {min(sizes):,} to {max(sizes):,} partitions"
 
 
 def _without_time(rows: Iterable[Row], one: Comparison) -> str:
     """Returns a sentence about the groups for which we have a time, and the peer has none."""
-    timed = (row for row in rows if _time(row, one.ours, AGAIN) is not None)
+    timed = (row for row in rows if _time(row, one.ours, FROM_NAMES) is not None)
     reasons = [row["peers"][one.peer].get("skipped", "") for row in timed]
     slow = [found[1] for reason in reasons if (found := _NO_ANSWER.match(reason))]
     wrong = sum(_ERROR.match(reason) is not None for reason in reasons)
@@ -196,6 +201,8 @@ _COMPARISONS = (
     Comparison("aiokafka; ours called from Rust", "aiokafka", _in_one_order),
     Comparison(f"Java; {_AS_OBJECTS}", "Java", _in_one_order, "objects"),
     Comparison(f"Java; {_AS_OBJECTS}, {_OWN_ORDER}", "Java", _in_own_order, "objects"),
+    Comparison(f"Java, {_WITH_MAKING}", "Java", _in_one_order, MADE),
+    Comparison(f"Java, {_WITH_MAKING}, {_OWN_ORDER}", "Java", _in_own_order, MADE),
     Comparison(f"Java; {_MEMBERS_ONLY}", "Java", _in_one_order, "members"),
     Comparison(f"Java; {_MEMBERS_ONLY}, {_OWN_ORDER}", "Java", _in_own_order, "members"),
     Comparison(f"kafka-python; {_AS_OBJECTS}", "kafka-python", _in_one_order, "objects"),

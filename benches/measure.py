@@ -53,7 +53,8 @@ class Peer:
     def ask(self, case: Case, line: bytes) -> Answer:
         """Returns `ms` (the median) and `best_ms`, or `skipped` with the reason.
 
-        A peer that can cache data from one call to the next also reports `again_ms`.
+        A peer that can cache data from one call to the next also reports `again_ms`; Java reports
+        `make_ms`, the time in which it makes its objects from parsed JSON.
         """
         if case.assignor not in self.knows:
             return {"skipped": "it has no such assignor"}
@@ -74,8 +75,9 @@ class Peer:
             return {"skipped": f"no answer in {self.timeout:g} s"}
         if "ms" not in answer:
             return {"skipped": answer.get("error", "no answer")}
-        if "again_ms" in answer:
-            answer["again_ms"] = statistics.median(answer["again_ms"])
+        for name in ("again_ms", "make_ms"):
+            if name in answer:
+                answer[name] = statistics.median(answer[name])
         return {**answer, **_times(answer["ms"])}
 
     def _ask(self, line: bytes) -> Answer | None:

@@ -96,6 +96,15 @@ def borders(line: bytes, seconds: float) -> dict[str, Any]:
         "objects": first_and_again(
             lambda group: {member_id: list(owned) for member_id, owned in kr.assign(group).items()}
         ),
+        "made": timed(
+            lambda: {
+                member_id: list(owned)
+                for member_id, owned in kr.assign(
+                    kr.GroupSpec.from_dict(record, max_partitions=10**8)
+                ).items()
+            },
+            seconds,
+        ),
         "lines": timed(lambda: assign_lines([line], threads=1, max_partitions=10**8), seconds),
         "arrow": timed(lambda: assign_batch(batch, threads=1, max_partitions=10**8), seconds),
     }

@@ -3,7 +3,8 @@
 
     python -m benches.server_side [--members N] [--seconds S]
 
-The cells are those of `make bench` without racks. Kafka's side has two times. `target` is a
+The cells are those of `make bench` without racks, and the shapes of Kafka's own benchmark of these
+assignors. Kafka's side has two times. `target` is a
 broker's work in one heartbeat: from members with the names of their topics to each member's target
 and the records of those that changed (ConsumerTargetAssignmentBuilder). `class` is the assignor's
 own `assign`, with the topics' ids resolved and the owner of each partition known. So our first
@@ -17,10 +18,10 @@ import argparse
 import math
 import statistics
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
-from benches.grid import Case, grid
+from benches.grid import EVENTS, Case, grid, shapes
 from benches.measure import Peer
 from benches.run import ROOT, machine
 from benches.table import RESULTS
@@ -28,6 +29,14 @@ from benches.table import RESULTS
 ASSIGNORS = ("consumer/uniform", "consumer/range")
 TIMEOUT_S = 75.0
 Row = dict[str, Any]
+_KINDS: dict[str, Callable[[Row], bool]] = {
+    "same subscriptions": lambda row: row["subscriptions"] == "same",
+    "buckets subscriptions": lambda row: row["subscriptions"] == "buckets",
+    "nested subscriptions": lambda row: row["subscriptions"] == "nested",
+    "skewed topics": lambda row: row["topology"] == "skewed",
+    "racks of members and replicas": lambda row: row["racks"] != "none",
+    "an event since the last assignment": lambda row: row["kind"] in EVENTS,
+}
 
 
 def cases(members: int | None) -> Iterator[Case]:
@@ -36,6 +45,8 @@ def cases(members: int | None) -> Iterator[Case]:
         usual = case.members in (100, 1000, 10_000) and case.per_member in (5, 50)
         if case.racks == "none" and (usual or growth) and members in (None, case.members):
             yield case
+    if members in (None, 1000):
+        yield from shapes(ASSIGNORS)
 
 
 def measured(case: Case, core: Peer, java: Peer) -> Row:
@@ -44,6 +55,7 @@ def measured(case: Case, core: Peer, java: Peer) -> Row:
     ours, theirs = core.ask(case, line), java.ask(case, line)
     row: Row = {"case": str(case), "assignor": case.assignor, "kind": case.kind}
     row |= {"subscriptions": case.subscriptions, "partitions": case.partitions}
+    row |= {"racks": case.racks, "topology": case.topology}
     row |= {"names": ours["ms"], "again": ours["again_ms"]}
     if "ms" not in theirs:
         return row | {"skipped": theirs["skipped"]}
@@ -71,15 +83,12 @@ def rendered(rows: list[Row]) -> str:
         "| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |",
     ]
     for assignor in ASSIGNORS:
-        for subscriptions in ("same", "buckets"):
+        for what, fits in _KINDS.items():
             fit = [
-                row
-                for row in rows
-                if (row["assignor"], row["subscriptions"]) == (assignor, subscriptions)
-                and "class" in row
+                row for row in rows if row["assignor"] == assignor and "class" in row and fits(row)
             ]
             if fit:
-                what = f"{assignor}, {subscriptions} subscriptions"
+                what = f"{assignor}, {what}"
                 names = _summary([row["target"] / row["names"] for row in fit])
                 again = _summary([row["class"] / row["again"] for row in fit])
                 lines.append(f"| {what} | {len(fit)} | {names} | {again} |")

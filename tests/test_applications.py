@@ -56,9 +56,7 @@ def _group(key: int) -> GroupSpec:
 # The replay ---------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    "key", [one for one in stable_numbers() if one not in (*RESTARTED, *WITHHELD)]
-)
+@pytest.mark.parametrize("key", [one for one in stable_numbers() if one not in WITHHELD])
 def test_the_last_rebalance_is_played_again(key: int, engine: Engine) -> None:
     """Also with traffic, for which the recordings of static members have lag 5."""
     assert _replayed(key, engine).differing == ()
@@ -97,10 +95,16 @@ def test_a_wrong_setting_is_named() -> None:
     assert "StreamThread-1" in problem
 
 
-def test_a_static_member_that_restarted_is_named() -> None:
-    problem = _replayed(RESTARTED[0]).problem
-    assert problem is not None
-    assert "has restarted since" in problem
+@pytest.mark.parametrize("key", RESTARTED)
+def test_a_process_of_static_members_that_restarted_since_is_named(key: int) -> None:
+    one = _replayed(key)
+    assert one.restarted is not None
+    assert one.assumed()["restarted"].startswith(uuid_text(one.restarted))
+
+
+def test_no_other_recorded_process_has_restarted_since() -> None:
+    others = {*stable_numbers()} - {*RESTARTED, *WITHHELD}
+    assert all(_replayed(one).restarted is None for one in others)
 
 
 @pytest.mark.parametrize("key", WITHHELD)

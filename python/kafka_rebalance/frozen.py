@@ -40,7 +40,7 @@ def _make(kind: type["Frozen"]) -> None:
     is_message = issubclass(kind, Message)
     made = dict(vars(dataclass(frozen=True, eq=False, repr=False, kw_only=is_message)(equal)))
     for name in before.keys() - made.keys():
-        delattr(kind, name)  # a default that a function makes
+        delattr(kind, name)  # the default_factory of a field
     for name in (*(made.keys() - left - {"__setattr__", "__delattr__"}), *_WHEN_USED):
         if before.get(name) is not made[name]:
             setattr(kind, name, made[name])

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Answers groups in bulk: takes an Arrow record batch of groups, and returns another batch with
-//! one row for each group.
+//! Assigns, plans and compares groups in bulk: takes an Arrow record batch of groups, and returns
+//! another batch with one row for each group.
 //!
 //! Names in columns are borrowed from the buffers and copied only into the answer.
 
@@ -36,7 +36,7 @@ fn rows<'s, T: Send>(
     })
 }
 
-/// Answers every group of a batch; the row of a bad group has its `error` set.
+/// Assigns every group of a batch; the row of a bad group has its `error` set.
 ///
 /// Columns and fields are found by name, in any order; unknown ones are ignored. A required column
 /// that is missing is an error. So is a column of a type that docs/contract.md does not allow.
@@ -48,7 +48,7 @@ pub fn assign_batch(
     assigned(batch, options, form, Ok, output::write)
 }
 
-/// Answers every group as `assign_batch` does, but as one list of owners for each group.
+/// Assigns every group as `assign_batch` does, but returns one list of owners for each group.
 pub fn owners_batch(
     batch: &RecordBatch,
     options: Options,

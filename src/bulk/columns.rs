@@ -30,7 +30,7 @@ impl fmt::Display for SchemaError {
     }
 }
 
-/// A column and its parts. An entry is null if it or its struct is null.
+/// A column and its parts. An entry counts as null, too, if the struct that contains it is null.
 pub struct Column<'a> {
     nulls: Option<&'a NullBuffer>,
     nulls_of_struct: Option<&'a NullBuffer>,

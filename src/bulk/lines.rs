@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Mirror of `bulk/lines.py`: answers JSON lines, one group each; a bad line affects no other line.
+//! Mirror of `bulk/lines.py`: assigns groups in JSON lines, one group each; a bad line affects no
+//! other line.
 
 use std::io::{self, Write};
 use std::sync::Mutex;
@@ -28,7 +29,7 @@ pub struct LineAnswer {
     pub is_error: bool,
 }
 
-/// Answers lines, in order; `first` is the number of the first line, for errors.
+/// Assigns the groups in lines, in order; `first` is the number of the first line, for errors.
 pub fn assign_lines(lines: &[&[u8]], first: u64, options: Options) -> Vec<LineAnswer> {
     in_parallel(lines.len(), options.threads, |i| {
         assign_line(lines[i], first + i as u64, options)
@@ -55,9 +56,9 @@ fn assign_line(line: &[u8], number: u64, options: Options) -> LineAnswer {
 const IN_MEMORY: &str = "writing to memory does not fail";
 const PIECE_BYTES: usize = 1 << 20;
 
-/// Answers one line as `assign_lines` does, but passes the result line to `write` in pieces: it can
-/// be many times longer than the input line. If the line is wrong, writes nothing and returns the
-/// error line.
+/// Assigns one line's group as `assign_lines` does, but passes the result line to `write` in
+/// pieces: it can be many times longer than the input line. If the line is wrong, writes nothing
+/// and returns the error line.
 ///
 /// The parsed line is freed before the assignor begins: it can be twice as large as the input line.
 pub fn assign_long_line(

@@ -214,7 +214,7 @@ impl<'a> GroupBuilder<'a> {
         let known = before.0 as usize..at as usize;
         self.group.subscriptions.extend_from_within(known);
         while let Some(name) = next {
-            // The list may differ in a single topic from the list of the member before.
+            // The list may differ in a single topic: guess that the others follow in equal places.
             let guess = (at < before.1).then(|| self.group.subscriptions[at as usize]);
             let topic = self.guessed_id(guess, name);
             self.group.subscriptions.push(topic);

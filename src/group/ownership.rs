@@ -132,7 +132,8 @@ impl Assignment {
             }
         }
         if withholds {
-            // A member may still read a partition that it claims, however old the claim is.
+            // A claimed partition does not count as unassigned: the member that claims it may still
+            // read it, however old the claim is.
             for m in 0..group.members.len() as MemberId {
                 for &partition in group.owned(m) {
                     given.insert(partition);

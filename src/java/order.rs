@@ -31,7 +31,7 @@ fn place(byte: u8) -> u8 {
     }
 }
 
-/// `String.hashCode`.
+/// Java's `String.hashCode`.
 pub fn string_hash(name: &str) -> u32 {
     let step = |h: u32, unit: u16| h.wrapping_mul(31).wrapping_add(u32::from(unit));
     if name.is_ascii() {
@@ -49,7 +49,7 @@ pub fn string_hash(name: &str) -> u32 {
     }
 }
 
-/// `TopicPartition.hashCode`, given its topic's hash.
+/// Kafka's `TopicPartition.hashCode`, computed from the topic's hash and the partition.
 pub fn partition_hash(topic_hash: u32, partition: u32) -> u32 {
     31u32
         .wrapping_mul(31u32.wrapping_add(partition))
@@ -67,8 +67,8 @@ pub fn hash_order<'n>(hashes: &[u32], name: impl Fn(u32) -> &'n str) -> Vec<u32>
     put_order(hashes, &|a, b| compare_names(name(a), name(b)))
 }
 
-/// Returns the iteration order for keys of any kind, as `hash_order` does for names. `tie` orders
-/// keys with equal hashes.
+/// Returns the iteration order of a default `HashMap` for keys of any kind, by their hashes. `tie`
+/// orders keys with equal hashes.
 fn put_order(hashes: &[u32], tie: Tie) -> Vec<u32> {
     if let Some(slots) = slots_after_puts(hashes, |&hash| hash, DEFAULT_SLOTS) {
         return by_slot(0..hashes.len() as u32, hashes, slots);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Answers many groups in one call. Record batches are exchanged through the Arrow C data interface
-//! (PyCapsule protocol) with any library that supports it; none of these libraries is imported.
+//! Assigns, plans and compares many groups in one call. Record batches are exchanged through the
+//! Arrow C data interface (PyCapsule protocol) with any library that supports it; none of these
+//! libraries is imported.
 
 use std::ffi::CStr;
 use std::io;

@@ -74,8 +74,8 @@ fn group_of<'py>(
     Ok(Some(fields.into_iter().chain([interned]).collect()))
 }
 
-/// Returns the value that JSON would give back; None if it holds other types than JSON's own, or
-/// what the Python module reads in another way: a number above 64 bits, or one that is not finite.
+/// Returns the value that JSON would give back; None if it holds other types than JSON's own, or a
+/// number that the Python module reads in another way: above 64 bits, or not finite.
 fn parsed(object: &Object, texts: &mut Texts, nested: u32) -> Option<Value> {
     let nested = nested.checked_sub(1)?;
     if let Ok(text) = object.cast_exact::<PyString>() {

@@ -78,7 +78,7 @@ fn all_fit(fields: &Fields, object: &Bound<'_, PyAny>) -> PyResult<bool> {
 impl Kind {
     fn fits(&self, value: &Bound<'_, PyAny>) -> PyResult<bool> {
         Ok(match self {
-            // A str with unpaired surrogates cannot be encoded as UTF-8.
+            // A str with unpaired surrogates does not fit: it cannot be encoded as UTF-8.
             Self::Text(choices) => match value.cast_exact::<PyString>().map(|text| text.to_str()) {
                 Ok(Ok(text)) => choices.is_empty() || choices.iter().any(|one| one == text),
                 _ => false,

@@ -26,9 +26,9 @@ class ComparedSettings(NamedTuple):
 
     @property
     def copies(self) -> int:
-        """Returns the number of standby tasks at the end, without warm-ups: a task's copies beyond
-        its replicas. (If the process that a task waits for has one of the replicas, its copy is not
-        a warm-up.)
+        """Returns the number of standby tasks at the end, without warm-ups (a task's copies beyond
+        its replicas). If the process that a task waits for has one of the replicas, its copy is not
+        a warm-up.
         """
         counts = Counter(one for of in self.plan.likeliest.tasks.values() for one in of.standby)
         now = self.plan.replay.application.settings
@@ -68,9 +68,9 @@ def compare_settings(
 ) -> list[ComparedSettings]:
     """Plays the changes under the present settings, and under each of the `candidates`.
 
-    Without candidates, these are: one more standby replica, twice the warm-up replicas, ten times
-    the acceptable lag or the power of ten at which waiting tasks move, and rack awareness, if
-    threads have a rack.
+    Without candidates, these are: one more standby replica; twice the warm-up replicas; the
+    acceptable lag times ten or, if larger, the lowest power of ten with which no task has to wait;
+    and, if threads have a rack, the other strategies of rack awareness.
     """
     return [
         ComparedSettings(

@@ -46,7 +46,7 @@ class _Place(NamedTuple):
     ideal: Uuid | None
     lags: dict[Uuid, int]
     counts: dict[Uuid, int]
-    """The number of active tasks of its kind (stateful, stateless) that each process is due."""
+    """Process -> how many active tasks of this kind (stateful or not) ideally belong to it."""
 
     @property
     def is_stateful(self) -> bool:

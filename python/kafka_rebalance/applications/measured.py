@@ -20,8 +20,8 @@ from .replayed import Place, Replay, read_replay
 
 class Rates(NamedTuple):
     """Measured rates, in records a second. `restore_rate` is the rate of the slowest copy that is
-    not caught up; without one, `is_bound` is True, and it is the highest lower bound. `write_rate`
-    is the highest rate at which the changelogs of one task grow.
+    not caught up; if all are, `is_bound` is True, and the rate is the highest lower bound.
+    `write_rate` is the highest rate at which the changelogs of one task grow.
     """
 
     restore_rate: int

@@ -10,8 +10,8 @@ removed    threads, or a whole process. None of them sends LeaveGroup: the rebal
            their session has timed out, and until then no thread reads their tasks.
 restarted  a process with its disk. A static one is back before its session times out: no rebalance.
            A dynamic one joins with new member ids, and the rebalance ends when the old sessions
-           have timed out; if it is away longer, the others rebalance without it first. Of several,
-           the next one restarts when no rebalance is due any more.
+           have timed out; if it is away longer, the others rebalance without it first. If several
+           processes restart, the next one does so when no rebalance is due any more.
 settings   other settings of the leader, after a restart of all processes without a rebalance.
 
 Errors   GroupError at `changes[i]` for any other change; NotAffected if a member does not exist.
@@ -86,7 +86,7 @@ class Course(NamedTuple):
         return self.before | {one.task: one.now for call in calls for one in call.moved}
 
     def depending(self) -> list[TaskId]:
-        """Returns the tasks that are at another process after some phase of the quick course."""
+        """Returns the tasks that, after some phase, are at another process in the quick course."""
         if self.quick is None:
             return []
         found = set()

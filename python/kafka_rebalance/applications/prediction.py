@@ -34,10 +34,10 @@ from kafka_rebalance.errors import GroupError
 from kafka_rebalance.group.model import TopicPartition
 from kafka_rebalance.java.hash_map import Uuid
 from kafka_rebalance.java.order import by_name
-from kafka_rebalance.wire.streams_protocol import LATEST_OFFSET, TaskId, TaskOffsetSum
+from kafka_rebalance.wire.streams_protocol import LATEST_OFFSET, TaskId
 
 from .lines import uuid_text
-from .replayed import Place, Replay, ideal_owners, places
+from .replayed import Place, Replay, ideal_owners, places, sending
 from .topology import ThreadTasks
 
 FOLLOW_UP, PROBING = "follow-up", "probing"
@@ -47,8 +47,6 @@ CLEANUP_MS = 600_000
 """The default of `state.cleanup.delay.ms`."""
 FOLLOW_UP_MS = 3_000
 """The default of `heartbeat.interval.ms`: by then, each thread has rejoined for a follow-up."""
-_SENDS_POSITIONS = 7
-"""The first version of a subscription with positions; older ones hold only the tasks."""
 _MOST_CALLS = 200
 
 
@@ -108,7 +106,7 @@ class Running:
     """An application at some moment: which thread has which task, and how far behind each copy is.
 
     `behind` holds the records between a copy of a task's state and the end of its changelogs.
-    `owners` holds the process of each active task after the last call; it may have left since, and
+    `owners` holds the process of each active task after the last call, also if it has left since;
     `ended` are the active tasks of threads that have left. `pauses` are the processes that were
     away without a rebalance, each with the time in ms and the number of calls before.
     """
@@ -142,9 +140,7 @@ class Running:
         left = tuple(one for one in self.application.threads if one.member_id in self.tasks)
         there = {one.info.process_id for one in left}
         leader = self.application.leader_process_id
-        if (
-            leader not in there and left
-        ):  # any other process may lead: the deadline is set in any case
+        if leader not in there and left:  # any other process can stand for the next leader
             leader = left[0].info.process_id
         self.application = self.application._replace(threads=left, leader_process_id=leader)
         self.behind = {place: one for place, one in self.behind.items() if place[0] in there}
@@ -250,24 +246,8 @@ class Running:
             for place in sorted(own & self.behind.keys())
         }
         active = self.tasks[thread.member_id].active
-        info = thread.info._replace(
-            prev_tasks=(),
-            standby_tasks=(),
-            offset_sums_by_subtopology=(),
-            task_offset_sums=tuple(TaskOffsetSum(*task, total) for task, total in sums.items()),
-        )
-        if info.version < _SENDS_POSITIONS:
-            prev = tuple(task for task, total in sums.items() if total == LATEST_OFFSET)
-            standby = tuple(task for task in sums if task not in prev)
-            info = info._replace(prev_tasks=prev, standby_tasks=standby, task_offset_sums=())
-        else:
-            info = info._replace(version=11)
-        return thread._replace(
-            owned_partitions=tuple(
-                TopicPartition(*tp) for task in active for tp in self.topology.inputs[task]
-            ),
-            info=info,
-        )
+        owned = (TopicPartition(*tp) for task in active for tp in self.topology.inputs[task])
+        return sending(thread, sums, tuple(owned))
 
     def _apply(self, answer: LeaderAnswer) -> None:
         process_of = self.process_of()

@@ -8,7 +8,9 @@ settings produce this answer, plans can rely on them.
 Candidates are tried in order until one produces the answer. They combine the topologies, the end
 offsets, the assignors, the tags (none, or all that threads have), and `acceptable.recovery.lag`
 (the default, or 0). End offsets are the present ones, or the largest that a thread reported: the
-leader certainly saw these. If none does, the candidate with the fewest differing threads is
+leader certainly saw these. If none does, a process of static members may have restarted since, so
+that the broker no longer has what the leader read: it is replaced by the tasks that the process
+has. If that does not help, the candidate with the fewest differing threads is
 returned, and names them.
 """
 
@@ -23,15 +25,23 @@ from kafka_rebalance.assignors.streams.application import (
     Application,
     LeaderAnswer,
     Settings,
+    StreamThread,
     TopicsInfo,
     Topology,
 )
 from kafka_rebalance.assignors.streams.leader import ASSIGNORS
 from kafka_rebalance.errors import AssignorThrows, GroupError
 from kafka_rebalance.group.field_paths import integer, kind
+from kafka_rebalance.group.model import TopicPartition
 from kafka_rebalance.group.spec import counted
 from kafka_rebalance.java.hash_map import Uuid
-from kafka_rebalance.wire.streams_protocol import NO_REBALANCE, TaskId
+from kafka_rebalance.wire.streams_protocol import (
+    LATEST_OFFSET,
+    LATEST_VERSION,
+    NO_REBALANCE,
+    TaskId,
+    TaskOffsetSum,
+)
 
 from .lines import (
     FIELD,
@@ -49,6 +59,8 @@ Place = tuple[Uuid, TaskId]
 """A process and one of its tasks."""
 _MOST_CANDIDATES = 200
 _DIGITS = 8
+_SENDS_POSITIONS = 7
+"""The first version of a subscription with positions; older ones hold only the tasks."""
 OF_REPLAY = ASSIGNOR, STATEFUL = "assignor", "stateful"
 """Keys among the given settings: the assignor, and the numbers of the stateful subtopologies."""
 
@@ -58,7 +70,8 @@ class Replay(NamedTuple):
 
     `application` holds the assumed topology and settings. `given` are the settings that the caller
     has named. `differing` are the members whose answer differs. `topologies` is the number of
-    topologies that produce the present assignment; only one of them is the real one.
+    topologies that produce the present assignment; only one of them is the real one. `restarted` is
+    the process that must have restarted since the call, if there is one.
     """
 
     application: Application
@@ -66,6 +79,7 @@ class Replay(NamedTuple):
     differing: tuple[str, ...]
     given: Mapping[str, Any]
     topologies: int = 1
+    restarted: Uuid | None = None
 
     @property
     def topology(self) -> Topology:
@@ -165,6 +179,8 @@ class Replay(NamedTuple):
         of = self.application.settings
         given = {name.replace(".", "_") for name in self.given}
         found = {ASSIGNOR: f"{self.application.assignor} (chosen by the replay)"}
+        if self.restarted is not None:
+            found["restarted"] = f"{uuid_text(self.restarted)} since, and has the same tasks"
         if self.topologies > 1:
             text = f"as above: one of {self.topologies} ways that fit"
             found["changelogs"] = f"{text}; --stateful names the stateful subtopologies"
@@ -229,7 +245,7 @@ def places(
 
 
 def ideal_owners(application: Application, *, engine: Engine) -> set[Place]:
-    """Returns the process and the task of all active tasks, if all processes were caught up."""
+    """Returns the places of all active tasks as if all processes were caught up."""
     caught_up = application.settings._replace(acceptable_recovery_lag=LONG_MAX)
     ideal = application._replace(settings=caught_up)
     answer = engines.assign(ideal, reference=engine == "reference")
@@ -237,7 +253,7 @@ def ideal_owners(application: Application, *, engine: Engine) -> set[Place]:
 
 
 def checked_given(given: Mapping[str, Any]) -> None:
-    """Checks settings, and the keys of the replay. Errors: GroupError at `given`."""
+    """Checks the given settings, and the keys in OF_REPLAY. Errors: GroupError at `given`."""
     checked_settings({name: one for name, one in given.items() if name not in OF_REPLAY}, "given")
     if ASSIGNOR in given:
         checked_assignor(given[ASSIGNOR], f"given.{ASSIGNOR}")
@@ -281,8 +297,15 @@ def replay(
     else:
         infos = topologies(group_id, application, assigned, given.get(STATEFUL, ()))
     best: Replay | None = None
-    for one in islice(_candidates(application, infos, assigned, given), _MOST_CANDIDATES):
-        played = Replay(one, assigned, _differing(_answer(one, engine), assigned), given)
+    tried: Iterator[tuple[Application, Uuid | None]] = (
+        (one if process_id is None else _before_restart(one, process_id, assigned), process_id)
+        for process_id in (None, *_fresh(application))
+        for one in _candidates(application, infos, assigned, given)
+        if process_id is None or _had_its_tasks(one, process_id, assigned)
+    )
+    for one, restarted in islice(tried, _MOST_CANDIDATES):
+        differing = _differing(_answer(one, engine), assigned)
+        played = Replay(one, assigned, differing, given, restarted=restarted)
         if best is None or len(played.differing) < len(best.differing):
             best = played
         if not best.differing:
@@ -336,12 +359,74 @@ def _at_last_call(application: Application, assigned: Mapping[str, SentAssignmen
     return application._replace(leader_process_id=application.threads[0].info.process_id)
 
 
+def _fresh(application: Application) -> list[Uuid]:
+    """Returns the processes whose threads sent that they own nothing."""
+    owns = {one.info.process_id for one in application.threads if one.owned_partitions}
+    return list(
+        dict.fromkeys(
+            one.info.process_id for one in application.threads if one.info.process_id not in owns
+        )
+    )
+
+
+def _had_its_tasks(
+    application: Application, process_id: Uuid, assigned: Mapping[str, SentAssignment]
+) -> bool:
+    """Returns whether the process has on disk the state of all stateful tasks that it has now."""
+    tasks, stateful = present_tasks(assigned), {*Topology(application).stateful}
+    mine = [one for one in application.threads if one.info.process_id == process_id]
+    active = {task for one in mine for task in tasks[one.member_id].active} & stateful
+    return bool(active) and active <= {task for one in mine for task in one.info.offset_sums()}
+
+
+def _before_restart(
+    application: Application, process_id: Uuid, assigned: Mapping[str, SentAssignment]
+) -> Application:
+    """Returns the application as if the process had sent that it runs the tasks that it has.
+
+    A static member that restarts gets its assignment back without a rebalance. The broker then has
+    what the member sent after the restart, and no longer what the leader read.
+    """
+    tasks, stateful = present_tasks(assigned), {*Topology(application).stateful}
+    return application._replace(
+        threads=tuple(
+            sending(
+                one,
+                {task: LATEST_OFFSET for task in tasks[one.member_id].active if task in stateful},
+                assigned[one.member_id].partitions,
+            )
+            if one.info.process_id == process_id
+            else one
+            for one in application.threads
+        )
+    )
+
+
+def sending(
+    thread: StreamThread, sums: Mapping[TaskId, int], owned: tuple[TopicPartition, ...]
+) -> StreamThread:
+    """Returns the thread with a JoinGroup that has these offset sums and owned partitions."""
+    info = thread.info._replace(
+        prev_tasks=(),
+        standby_tasks=(),
+        offset_sums_by_subtopology=(),
+        task_offset_sums=tuple(TaskOffsetSum(*task, total) for task, total in sums.items()),
+    )
+    if info.version < _SENDS_POSITIONS:
+        prev = tuple(task for task, total in sums.items() if total == LATEST_OFFSET)
+        standby = tuple(task for task in sums if task not in prev)
+        info = info._replace(prev_tasks=prev, standby_tasks=standby, task_offset_sums=())
+    else:
+        info = info._replace(version=LATEST_VERSION)
+    return thread._replace(owned_partitions=owned, info=info)
+
+
 def _standbys(
     application: Application,
     subtopologies: tuple[TopicsInfo, ...],
     assigned: Mapping[str, SentAssignment],
 ) -> int:
-    """Returns the fewest standbys of a stateful task: a warm-up adds one to a few tasks only."""
+    """Infers the standby replicas: the fewest of a stateful task, as few tasks have a warm-up."""
     stateful = Topology(application._replace(subtopologies=subtopologies)).stateful
     counts = dict.fromkeys(stateful, 0)
     for of in present_tasks(assigned).values():

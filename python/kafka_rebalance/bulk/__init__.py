@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Answers many groups in one call, as JSON lines or as Arrow record batches."""
+"""Assigns, plans or compares many groups in one call, as JSON lines or as Arrow record batches."""
 
 from kafka_rebalance.lazy import lazily
 

@@ -28,9 +28,10 @@ TEXTS = frozenset(("group_id", "error"))
 class ApplicationRow(NamedTuple):
     """An application, and a plan of it; a row with an `error` lacks the plan, or all but the id.
 
-    `records_behind`      the largest number of records that a task lacks where it belongs
+    `records_behind`      the most records that a task still lacks at the process where it belongs
     `next_rebalance_ms`   0 means at once, None that no rebalance follows
-    `moved_tasks`         to another process; this and the next figures: in the likeliest `Course`
+    `moved_tasks`         tasks that move to another process; all figures from here on are those of
+                          the likeliest `Course`
     `restored_records`    of all active tasks that do not run before they are restored
     """
 
@@ -61,8 +62,8 @@ def plan_applications(
 ) -> Iterator[ApplicationRow]:
     """Yields a row for each line of a classic Kafka Streams group; other groups have no row.
 
-    `given` are settings of all applications, by Kafka's names, for those that the replay cannot
-    find. A bad line, or one whose replay differs, has an `error`; the others are planned.
+    `given` are settings of all applications, by Kafka's names, that the replay cannot find. A bad
+    line, or one whose replay differs, has an `error`; all other lines are planned.
 
     Errors   GroupError for a bad change or setting.
     """

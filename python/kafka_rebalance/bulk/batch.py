@@ -200,7 +200,7 @@ def _wanted(pa: Any, schema: Any) -> Any:
 
 
 def _whole(pa: Any, found: Any, known: Any) -> Any:
-    """Returns the type `found`, but with integers and, for nulls, the types that `known` has.
+    """Returns the type `found`, with integers and, in place of null types, the types of `known`.
 
     A field that is null in all rows has the null type. If such a field is not in the contract, it
     is left out, because `_cast` cannot handle it in a list. All other types stay the same.

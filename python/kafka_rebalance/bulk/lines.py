@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Answers contract lines (docs/contract.md) in bulk; a bad line affects no other line.
+"""Assigns the groups in contract lines (docs/contract.md); a bad line affects no other line.
 Mirror of `src/bulk/lines.rs`.
 """
 
@@ -76,7 +76,7 @@ def write_answer(
     engine: Engine = "rust",
     max_partitions: int = MAX_PARTITIONS,
 ) -> bool:
-    """Answers one long line as `assign_lines` does; returns whether the answer is an error line.
+    """Assigns one long line's group as `assign_lines` does; returns whether the answer is an error.
 
     An answer can be many times longer than its line. So engine "rust" passes a result line to
     `write` in pieces of about 1 MiB, and the whole answer is never in memory.

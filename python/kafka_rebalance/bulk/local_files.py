@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Answers the groups in local files of contract lines, in this process and without Spark.
+"""Assigns, plans or compares the groups in local files of contract lines, without Spark.
 
 1. Finds the files that Spark would find, and cuts them into the splits of `spark/files.py`.
 2. A thread for each core writes the parts; the core computes without Python's lock.

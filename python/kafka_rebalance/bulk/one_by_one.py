@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Answers a batch of groups: in the core, or in Python for rows that the core refuses.
+"""Assigns, plans or compares a batch of groups in the core; Python does the rows that it refuses.
 
 1. The core answers the batch, all rows at once.
-2. It refuses plans of groups that a broker assigns, and of the switch to another protocol: the
-   error of such a row contains ONE_AT_A_TIME; under a Python library's assignor, ONLY_PYTHON. It
-   assigns no group of classic Kafka Streams.
+2. The core refuses plans of groups whose broker assigns, and of the switch to another protocol: the
+   error of such a row contains ONE_AT_A_TIME or, if a Python library's assignor runs, ONLY_PYTHON.
+   The core also refuses to assign groups of classic Kafka Streams.
 3. Python plans, compares or assigns each of these groups, as the commands for one group do.
 
 Cost     rows of step 3 take milliseconds each, others microseconds: docs/scale.md has figures.
@@ -66,7 +66,7 @@ def answers(
     words = [IN_PLACE_OF_STREAM if verb == "assign" else ONE_AT_A_TIME]
     changes = arguments[1] if verb == "plan" else ()
     if changes is None or any("switch-protocol" in text for text in changes):  # None: each row's
-        words.append(ONLY_PYTHON.decode())  # the reason is about the switch
+        words.append(ONLY_PYTHON.decode())  # Python's error names the switch
     refused = pc.match_substring_regex(found["error"], "|".join(words))
     at = pc.indices_nonzero(refused.fill_null(False))
     if len(at) == 0:
@@ -191,7 +191,7 @@ def _check_libraries(group: GroupSpec, changes: Sequence[Change]) -> None:
             text = f"{of} cannot restart with group.protocol=consumer: {'; '.join(map(str, why))}"
             raise SwitchRefused(f"changes[{i}]", text)
     if by_python:
-        known = f"known are {', '.join(assignor_names())}"  # the words of the core
+        known = f"known are {', '.join(assignor_names())}"  # worded as in the core
         raise GroupError("assignor", f"{quoted(name)} {ONLY_PYTHON.decode()}; {known}")
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Answers the groups of splits, and writes the answers into a part, a Parquet file.
+"""Assigns, plans or compares the groups of splits; writes the answers to a part, a Parquet file.
 
 A task that runs twice leaves two parts; the caller takes the part that Spark reported.
 """
@@ -25,7 +25,7 @@ _ROW_GROUP_BYTES = 32 * 1024 * 1024
 
 
 class Job(Frozen):
-    """What to do with each group (`verb`: assign, plan or compare), and where to write."""
+    """The work for each group (`verb`: assign, plan or compare), and the place of the answers."""
 
     verb: str
     calls: Sequence[Call]
@@ -82,7 +82,7 @@ def write_part(job: Job, number: int, splits: Sequence[Split]) -> WrittenPart:
             if len(table) == 0 and (number > 0 or writer is not None):
                 continue
             if writer is None:
-                # Spark has no nanoseconds.
+                # Times are in microseconds: Spark cannot read nanoseconds.
                 options = {"coerce_timestamps": "us", "allow_truncated_timestamps": True}
                 writer = parquet.ParquetWriter(path, table.schema, filesystem=system, **options)
             writer.write_table(table)
@@ -140,7 +140,7 @@ def _kept(batch: "pa.RecordBatch", kept: "pa.Schema", split: Split) -> "dict[str
             columns[one.name] = pa.nulls(len(batch), one.type)
             continue
         found = batch[one.name]
-        # Spark has no nanoseconds: it cuts them off.
+        # Nanoseconds are cut off, as Spark does.
         is_time = pa.types.is_timestamp(found.type) and pa.types.is_timestamp(one.type)
         try:
             columns[one.name] = found.cast(one.type, safe=not is_time)

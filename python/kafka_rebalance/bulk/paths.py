@@ -93,7 +93,7 @@ def _foreign_file(target: Path) -> Path | None:
 
 
 def overlaps(target: str, sources: Iterable[str]) -> bool:
-    """Returns whether the target is, contains or is in a source; a path without host fits any."""
+    """Returns whether the target is, contains or is in a source; a missing host may be any host."""
     scheme, host, there = _resolved(target)
     for source in sources:
         other, other_host, here = _resolved(source)

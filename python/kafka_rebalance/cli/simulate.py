@@ -3,7 +3,6 @@
 
 import argparse
 import dataclasses
-import gc
 import json
 import sys
 from pathlib import Path
@@ -103,8 +102,6 @@ def run(args: argparse.Namespace) -> int:
         for line in lines(journal):
             print(line)
         return DONE
-    # A run has few reference cycles, but a search for them would take a third of the time.
-    gc.set_threshold(200_000)
     scenarios = _scenarios(args, scenario)
     name, first = next(iter(scenarios.items()))
     is_one = args.seed is not None or bool(first.connectors)  # a run of Connect takes seconds

@@ -156,7 +156,7 @@ class Sticky(_Assignor):
 
 
 class Balanced(_Assignor):
-    """`balanced` (docs/balance.md): `settings` as in "prefer=moves,rack,topics", or a budget."""
+    """`balanced` (docs/balance.md): `settings` as in "prefer=moves,rack,topics" or "budget=3"."""
 
     name = EAGER[BALANCED]
     sent_as = "sticky"

@@ -8,14 +8,14 @@ Each rebalance is answered in these steps:
    claims only what the last target gives it or what it claimed before, that target is used again.
    So the second round of a cooperative rebalance takes no further partition from a member.
 2. Else `balanced` or `weighted` computes a new target. `weighted` without fresh weights takes
-   nothing from its owner; it hands out partitions without an owner, by their number. With weights,
+   nothing from an owner; it hands out partitions without an owner, by their number. With weights,
    members without any partition first get an even share of the load, whatever the budget: else
    those that join late would wait for many rebalances. The leader requests that rebalance as soon
    as it has weights, once for these members. If a new leader finds partitions without an owner,
    this may be the second round of another leader: with a budget or weights, it takes nothing.
 3. In a cooperative group, a partition is withheld if its new owner does not claim it and another
    member does, however old that claim is: the other member may still read it. A claim that a member
-   repeats after two answers against it is ignored, or it would be withheld for ever.
+   repeats after two answers against it is ignored: else the partition would be withheld for ever.
 
 While the consumer leads, a thread reads the weights. A consumer that led the last rebalance but not
 this one ends its thread, so a group's offsets are read by one member only.
@@ -282,9 +282,9 @@ def _with_shares(
 ) -> tuple[Member, ...]:
     """Returns the members as if those without a partition owned an even share of the load.
 
-    If that leaves one of them with nothing, the shares are even by number. They first get
-    partitions without an owner, so a second round takes nothing from a member. If no partition has
-    to be taken, the result is `members` itself.
+    If a share by load would be empty for one of them, the shares are even by number. These members
+    first get partitions without an owner, so a second round takes nothing from a member. If no
+    partition has to be taken, the result is `members` itself.
     """
     every, free = _read(topics, members), len(_unclaimed(topics, members))
     idle = [one.member_id for one in members if not one.owned_partitions]
@@ -348,7 +348,7 @@ def _with_history(member: Member) -> Member:
 
 
 def _without_claimed(target: LegalAnswer, members: Sequence[Member]) -> LegalAnswer:
-    """Returns the target without the partitions that only others than their new owner claim."""
+    """Returns the target without partitions that another member claims but not the new owner."""
     claims = {member.member_id: set(member.owned_partitions) for member in members}
     claimed = set().union(*claims.values())
     return {

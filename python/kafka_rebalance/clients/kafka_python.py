@@ -6,8 +6,8 @@ remembers its own last assignment. kafka-python does not pass its `client_rack` 
 rack (KIP-881) is a parameter of the assignor: `partition_assignment_strategy=[Range(rack_id="b")]`.
 
 Differs  from kafka-python's own assignors: its range loses some static members, and its
-         cooperative-sticky sends neither generation nor rack. After a revocation,
-         CooperativeSticky claims only partitions that the consumer still holds.
+         cooperative-sticky sends neither generation nor rack, but these classes do. After a
+         revocation, `CooperativeSticky` here claims only partitions that the consumer still holds.
 """
 
 from collections.abc import Iterable, Sequence
@@ -174,7 +174,7 @@ class _OfBalance(_Cooperative):
 
 
 class Balanced(_OfBalance):
-    """`balanced` (docs/balance.md): `settings` as in "prefer=moves,rack,topics", or a budget."""
+    """`balanced` (docs/balance.md): `settings` as in "prefer=moves,rack,topics" or "budget=3"."""
 
     name = COOPERATIVE[BALANCED]
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The facts of an explanation if the broker assigns: by uniform, by range, or tasks of Streams.
+"""The facts of an explanation if the broker assigns: uniform, range, or the assignor of Streams.
 
 For uniform with unequal subscriptions, the facts are recorded while uniform runs. The other facts
 follow from the group and the answer.

@@ -16,7 +16,7 @@ from kafka_rebalance.group.spec import counted
 class Fact:
     """One step of an algorithm; each subclass becomes a frozen dataclass when it is first used.
 
-    It would take longer to make all of these dataclasses than to explain, which needs only a few.
+    To make dataclasses of all facts would take longer than an explanation, which needs only a few.
 
     `text` is a format string for the sentence, unless the subclass has its own `__str__`.
     """
@@ -212,7 +212,7 @@ class RangeOf(Fact):
 
 
 class Dealt(Fact):
-    """The partition's place `at` (from 1 on) in the sorted list of all partitions (`of`)."""
+    """The partition's place `at` (from 1 on) in the sorted list of all `of` partitions."""
 
     members: int
     at: int

@@ -79,7 +79,7 @@ def _by_most_like(
     read = _as_read(group, assignor)
     try:
         its = assign(read, kafkas)
-    except AssignorThrows:  # Kafka's class does, in a general group
+    except AssignorThrows:  # Kafka's general algorithm can throw
         yield _unknown(group, assignor, tp)
         return
     if any(set(mine[member_id]) != set(its[member_id]) for member_id in mine):
@@ -103,7 +103,7 @@ aiokafka writes partitions without a generation.
 
 
 def _as_read(group: GroupSpec, assignor: str) -> GroupSpec:
-    """Returns the group with the claims, and without the racks, that the library's class reads."""
+    """Returns the group as the library's class reads it: without racks, or with other claims."""
     if library_of(assignor) != "librdkafka" and any(one.rack_id for one in group.members):
         without = tuple(replace(one, rack_id=None) for one in group.members)
         group = group.edited(members=without)
@@ -142,7 +142,7 @@ def _unknown(group: GroupSpec, assignor: str, tp: TopicPartition) -> facts.Unkno
         return facts.Unknown(assignor, page)  # cooperative answers depend on all earlier answers
     try:
         agrees = holders(assign(group, assignor), tp) == holders(assign(group, kafkas), tp)
-    except AssignorThrows:  # Kafka's class does, in a general group
+    except AssignorThrows:  # Kafka's general algorithm can throw
         return facts.Unknown(assignor, page)
     return facts.Unknown(assignor, page, kafkas, agrees)
 

@@ -35,7 +35,7 @@ class Autoscaling:
         self._ends: dict[str, list[Ends]] = {}
 
     def answer(self, group_id: str, parameters: Iterable[tuple[str, str]]) -> dict[str, Any]:
-        """Returns the document of `choose`, or one with the present number if rates are unknown.
+        """Returns `choose`'s document; while rates are unknown, the present number of replicas.
 
         Errors   KeyError for an unknown group; GroupError at a parameter's name; ClusterError.
         """

@@ -3,9 +3,9 @@
 
 1. All groups are described every few seconds; an unchanged group needs nothing else.
 2. The records of `__consumer_offsets` are read, if this user may read them. The records that exist
-   at the start show the groups' states; each later record is a rebalance. For groups that the
-   broker assigns, and for all groups if the records cannot be read, a rebalance is a difference
-   between two descriptions.
+   at the start show the groups' states; each later record is a rebalance. For groups whose broker
+   assigns, and for all groups if the records cannot be read, a rebalance is a difference between
+   two descriptions.
 3. If a broker does not answer, the next broker is read, from the record after the last one read.
    Groups that no broker lists meanwhile are not forgotten.
 """
@@ -68,10 +68,10 @@ class Listener(Protocol):
 
 
 class FollowedCluster:
-    """Follows the groups that `is_wanted`. `by_records`: the log shows classic groups at present.
+    """Follows the groups that `is_wanted` accepts; if `names` is given, only groups among these.
 
-    If `names` is given, only these groups are followed. If `reads_log` is False, only descriptions
-    are read.
+    `by_records` is True while the log shows the rebalances of classic groups. If `reads_log` is
+    False, only descriptions are read.
     """
 
     def __init__(
@@ -121,7 +121,7 @@ class FollowedCluster:
     def _run(self, what: str, run: Callable[[], None]) -> None:
         try:
             run()
-        except Exception as error:  # the main thread raises it
+        except Exception as error:  # reported, so that the main thread can raise it
             self._listener.failed(what, error)
 
     # 1.
@@ -203,18 +203,18 @@ class FollowedCluster:
     def _source(self, group: GroupSpec) -> str:
         if group.assignor in SERVER_SIDE:
             return DESCRIPTIONS
-        # The first group creates the topic of the log.
+        # The first group of a cluster creates the log's topic: wait until it is read.
         if self._has_no_topic and group.group_id not in self._lines and self.log.has_topic():
             self._log_is_known.clear()
             self._log_is_known.wait(_LOG_S)
         return RECORDS if self.by_records else DESCRIPTIONS
 
     def _has_settled(self, look: int, group: GroupSpec) -> bool:
-        """Returns whether only another rebalance can change the group's next description.
+        """Returns whether the rebalance is over: the description stays the same until another one.
 
-        While a partition has no owner, a cooperative group may be between two rounds. A group that
-        the broker assigns may get a new topic or a share group's new partition only with a later
-        epoch.
+        While a partition has no owner, a cooperative group may be between two rounds. But if the
+        broker assigns, a new topic or a share group's new partition may have no owner until a
+        later epoch, so the wait is limited.
         """
         now_s = time.monotonic()
         known, since_s = self._between.get(group.group_id, (0, now_s))
@@ -264,15 +264,16 @@ class FollowedCluster:
                     self._listener.rebalanced(FollowedRebalance(found.row), is_old=True)
                 else:
                     rows.append(found)
-        self._recent.update(found.row.group_id for found in rows)  # before they are counted
+        self._recent.update(found.row.group_id for found in rows)  # before the listener gets them
         names = frozenset[str]().union(*map(topics_read, rows))
         topics: dict[str, dict[str, Any]] = {}
-        with suppress(ClusterError):  # then the rebalances are seen, but not judged
+        with suppress(ClusterError):  # then the rebalances are reported, but not judged
             topics = topic_lines(self.server, names, configs=self.configs) if names else {}
         for found in rows:
             one = from_record(found, topics, self._engine)
             known = _read(self._states.get(one.row.group_id))
-            # The description of a group that was converted back shows who left in that rebalance.
+            # After a conversion from the consumer protocol, keep the state before it: compared with
+            # it, the next description shows who left.
             if one.after and not (known and known.assignor in SERVER_SIDE):
                 self._states[one.row.group_id] = one.after.to_json()
             self._listener.rebalanced(one, is_old=False)
@@ -311,7 +312,7 @@ def _read(line: str | None) -> GroupSpec | None:
 def _differs(before: GroupSpec | None, after: GroupSpec) -> bool:
     """Returns whether the group has rebalanced.
 
-    If the broker assigns, its epoch or its members have changed; else its assignor or owners.
+    It has if its assignor or its owners have changed; if the broker assigns, its epoch or members.
     """
 
     def state(group: GroupSpec | None) -> object:

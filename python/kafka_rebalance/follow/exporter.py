@@ -22,7 +22,7 @@ from .rebalances import FollowedRebalance
 
 
 class Exporter:
-    """Keeps the metrics of the groups that `is_wanted`, at most `most_groups` of them.
+    """Keeps the metrics of the groups that `is_wanted` accepts, at most `most_groups` of them.
 
     `on_problem` is called with the part that cannot be read and each new error, and with None when
     the part is read again. After any error but a ClusterError, that part is not read again.
@@ -60,7 +60,7 @@ class Exporter:
     def described(self, group: GroupSpec, source: str) -> None:
         try:
             found = describe(group)
-        except KafkaRebalanceError as error:  # one group loses its figures, and no other does
+        except KafkaRebalanceError as error:  # only this group loses its figures
             self.undescribed(group.group_id, str(error))
             return
         with self._lock:
@@ -75,7 +75,7 @@ class Exporter:
             asked = [one for one in group_ids if self._of(one).members == 0]
         lags: dict[str, dict[TopicPartition, int]] = {}
         if asked:
-            with suppress(ClusterError):  # the next descriptions report it
+            with suppress(ClusterError):  # if the cluster stays unreachable, `failed` reports it
                 server, configs = self.followed.server, self.followed.configs
                 lags = group_lags(server, dict.fromkeys(asked), configs=configs)
         with self._lock:

@@ -69,7 +69,7 @@ Sample = tuple[str, str, float]
 
 @dataclass(slots=True)
 class UnreadTime:
-    """The number of partitions that nobody reads `now`, and the `seconds` of all of them so far."""
+    """How many partitions nobody reads `now`, and for how many partition-`seconds` until now."""
 
     now: int = 0
     since_ms: int = 0
@@ -109,7 +109,7 @@ class GroupMetrics:
         newest = [each for each in self.recent if each.time_ms >= now_ms - 2 * WINDOW_MS]
         self.patterns = [one for one in find_patterns(newest) if one.kind != _NEVER_WARM]
         self.partitions = row.partitions
-        if row.cause == "probing":  # there is one every ten minutes
+        if row.cause == "probing":  # one in ten minutes: `newest` holds too few
             runs = (one for one in find_patterns(self.recent) if one.kind == _NEVER_WARM)
             self.patterns += [one for one in runs if one.last_ms == row.time_ms]
         values["last_rebalance_timestamp_seconds", ""] = row.written_ms / 1000

@@ -2,8 +2,8 @@
 """Rebalances of live groups, each with its causes and with the verdict of `watch`.
 
     from records        history's row of a classic group's record; no rebalance is missed
-    from descriptions   a row of the differences between two descriptions, for groups that the
-                        broker assigns, and for all groups if no records can be read
+    from descriptions   a row of the differences between two descriptions, for groups whose broker
+                        assigns, and for all groups if no records can be read
 
 Differs  two descriptions show neither when the rebalance happened nor why a member is missing, and
          several rebalances between them are one row, whose `gap` counts the other epochs.
@@ -63,8 +63,8 @@ def from_record(
 ) -> FollowedRebalance:
     """Judges a row with the present `topics`: name -> topic, as in a line of docs/contract.md.
 
-    A topic may have grown since then: if the present counts do not predict the rebalance, the
-    counts that the record shows are tried, too.
+    A topic may have grown since the rebalance: if the present partition counts do not predict it,
+    the counts that the record shows are tried, too.
     """
     row, _, after = found
     if after is None or not after.members or after.protocol_type != CONSUMER:
@@ -84,7 +84,7 @@ def _judged(
     at_most: Mapping[str, int],
     engine: Engine,
 ) -> FollowedRebalance:
-    """Judges a row by topics with at most `most` partitions."""
+    """Judges a row by the present topics, each cut to its number of partitions in `at_most`."""
     row, before, after = found
     assert after is not None
     try:
@@ -110,7 +110,7 @@ def _smaller(one: Topic, at_most: int) -> Topic:
 
 
 def _states(one: RecordedGeneration, known: Mapping[str, Topic]) -> tuple[GroupSpec, GroupSpec]:
-    """Returns the group with the generation's assignment, and as its leader's assignor saw it."""
+    """Returns the group twice: with the generation's assignment, and as the assignor read it."""
     topics = [known[name] for name in sorted(one.topics) if name in known]
     sent = recorded_group(one, topics).edited(leader=one.leader)
     given = {m.member_id: m.assignment.partitions if m.assignment else () for m in one.members}

@@ -68,7 +68,7 @@ def _scale(group_id: str, query: str, scaling: Autoscaling) -> Answer:
         status = "404 Not Found"
     except GroupError as error:
         document, status = {"error": str(error)}, "400 Bad Request"
-    except ClusterError:  # its text names the cluster's addresses
+    except ClusterError:  # not shown: its text names the cluster's addresses
         document = {"error": "the cluster does not answer; see the exporter's standard error"}
         status = "503 Service Unavailable"
     return status, "application/json", [json.dumps(document).encode() + b"\n"]
@@ -86,4 +86,4 @@ class _Handler(WSGIRequestHandler):
     timeout = _REQUEST_S
 
     def log_message(self, *_: object) -> None:
-        """Writes no line for each request."""
+        """Does nothing: requests are not logged."""

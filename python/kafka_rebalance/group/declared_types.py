@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Checks that the fields of a dataclass have their declared types, which Python does not check.
 
-It is too slow for objects as numerous as members; `group_fields.py` checks groups.
+This check is too slow for objects as numerous as members; `group_fields.py` checks groups.
 """
 
 import re

@@ -79,7 +79,7 @@ def wrong(value: Any, at: str, noun: str, example: str) -> GroupError:
 
 
 def of_python(value: Any) -> str:
-    """Returns the type of a value in Python's words, such as None or tuple (`kind`: JSON's)."""
+    """Returns a value's type in Python's words, such as "a tuple"; `kind` returns JSON's words."""
     if isinstance(value, tuple):
         return "a tuple"
     return "None" if value is None else kind(value)

@@ -217,7 +217,7 @@ FIELDS = {
 
 _EVERY = frozenset().union(*FIELDS.values(), ("topic", "partition", "partitions"))
 _KEY = re.compile(r'"(\w+)"\s*:')
-_END = 250  # to read more would take longer than the core takes
+_END = 250  # characters searched at each end; more would take longer than the core's reading
 
 
 def has_unknown(line: str | bytes) -> bool:
@@ -248,7 +248,8 @@ def misspelt(value: Any, seen: set[tuple[str, str]]) -> Iterator[str]:
         for name in fields.keys() - FIELDS[place] if isinstance(fields, dict) else ():
             if (place, name) not in seen:
                 seen.add((place, name))
-                words = {one.partition("_")[0]: one for one in reversed(FIELDS[place])}  # as `ownd`
+                # `ownd` resembles only the first word of `owned_partitions`.
+                words = {one.partition("_")[0]: one for one in reversed(FIELDS[place])}
                 if found := nearest(name, [*FIELDS[place], *words]):
                     meant = words.get(found, found)
                     problem = f"not a field of the contract, so it is ignored; is it {meant}?"

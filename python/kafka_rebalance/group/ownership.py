@@ -376,7 +376,7 @@ def find_anomalies(
                 found.append(Anomaly("duplicate", *tp, member.member_id))
             given.add(tp)
     if withholds:
-        # A member that claims a partition may still read it, however old the claim is.
+        # A claimed partition is not "unassigned": the claimant, however old its claim, may read it.
         given.update(tp for member in group.members for tp in member.owned_partitions)
     waiting = {topic.name: topic.initialized for topic in group.topics if shares}
     for topic, count in counts.items():

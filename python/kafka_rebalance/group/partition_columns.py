@@ -55,8 +55,8 @@ def named_partitions(
     """Makes partitions from two columns; `topic_ids` holds indexes into `topics`.
 
     The core makes them from its own columns (memoryviews), ten times faster in CPython 3.11 to
-    3.13. Where tuples cache their hash, `are_alike` (partitions.rs) chooses the class. From other
-    columns, Python makes them: a custom assignor may return numbers that the core cannot read.
+    3.13 (for later versions, see `are_alike` in partitions.rs). From other columns, Python makes
+    them: a custom assignor may return numbers that the core cannot read.
     """
     if isinstance(topic_ids, memoryview):
         return _core.topic_partitions(topics, topic_ids, partitions, group)

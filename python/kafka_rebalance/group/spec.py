@@ -84,7 +84,7 @@ class GroupSpec:
     ) -> "GroupSpec":
         """Reads a parsed contract line. Errors: GroupError with the path of the wrong field.
 
-        `contract.py` reads what the core does not: other types than JSON's own, and what is wrong.
+        `contract.py` reads the lines that the core cannot: wrong ones, or with types beyond JSON's.
         """
         found = _core.read_fields(fields, max_partitions)
         if found is not None and cls is GroupSpec:
@@ -209,7 +209,7 @@ class GroupSpec:
 
     @property
     def limit(self) -> int:
-        """Returns the limit of partitions or tasks: MAX_PARTITIONS, or the group's if larger."""
+        """Returns the limit of partitions or tasks: MAX_PARTITIONS, or the group's own number."""
         tasks = streams.all_tasks(self.subtopologies or (), self.num_standby_replicas or 0)
         return max(MAX_PARTITIONS, sum(topic.partitions for topic in self.topics), tasks)
 

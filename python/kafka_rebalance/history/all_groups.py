@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The history of all groups in records of `__consumer_offsets`, on one machine.
 
-Nearly all records are commits: the core decodes their keys, and hands Python only sums of them.
+Nearly all records are commits: the core decodes their keys, and passes only a summary to Python.
 """
 
 from collections.abc import Iterable, Iterator, MutableMapping, Sequence
@@ -26,7 +26,7 @@ _AT_ONCE = 10_000
 _Row = tuple[RecordedRebalance, RecordedGeneration | None]
 
 Recorded = Sequence[_Row]
-"""Rows, each with its record's generation; None if it is unreadable or no longer needed."""
+"""A row with its record's generation, or with None if that is unreadable or not needed later."""
 
 
 def rebalance_history(
@@ -63,7 +63,7 @@ def recorded_generations(
 
 
 def recorded_in_files(*paths: str) -> list[_Row]:
-    """Returns `recorded_generations` of files; no Python object is made of a commit in Parquet."""
+    """Returns `recorded_generations` of files; commits in Parquet never become Python objects."""
     if not all(map(is_parquet, paths)):
         return recorded_generations(read_records(*paths))
     batches = [batch for path in paths for batch in read_columns(path)]
@@ -73,7 +73,7 @@ def recorded_in_files(*paths: str) -> list[_Row]:
 
     by = [("partition", "ascending"), ("offset", "ascending")]
     table = pa.Table.from_batches(batches).sort_by(by)
-    # A comparison with a number would import pandas.
+    # The logs are slices: to select them by a comparison with a number would import pandas.
     counts = table["partition"].value_counts().field("counts").to_pylist()
     logs = (
         table.slice(end - count, count)

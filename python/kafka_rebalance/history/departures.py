@@ -12,18 +12,17 @@ the partitions that it was given. So:
    usual intervals of less than half of the silence, and a member that stayed must have committed
    since.
 4. Such a member lived at most one usual interval longer than its last commit. If its session
-   expired, the silence is hardly longer than the session and this interval: only the joins of the
-   others come after it, within a heartbeat interval, which is at most a third of a session.
+   expired, the silence is hardly longer than the session timeout plus this interval: after the
+   expiry, the other members join within a heartbeat interval (at most a third of the timeout).
 5. In the same way, a silence that is hardly longer than the rebalance timeout shows a dynamic
    member that was stuck between two polls, and left by itself. A static member does not leave.
 6. Else the records do not show why the member is missing.
 
-In the consumer protocol (KIP-848), only heartbeats restart the session; each record of the member
-itself was written for one. A commit is a sign of life at most a heartbeat interval, a third of a
-session, after a heartbeat. The session is not in the records, so no departure is exact.
+In the consumer protocol (KIP-848), only heartbeats restart the session timeout; each record about
+the member itself was caused by a heartbeat. A commit follows a heartbeat by at most a heartbeat
+interval, a third of the timeout. No record contains the timeout, so no departure is exact.
 
-Differs  in Kafka, a transactional commit does not start the session again; here it counts as one
-         that does.
+Differs  in Kafka, a transactional commit does not restart the session timeout; here it does.
 """
 
 from dataclasses import dataclass, field
@@ -42,9 +41,8 @@ _EITHER = "left or timed out"
 class CommitsSeen:
     """The commits of a group since its last record, and how often its members committed before.
 
-    `since` maps each assigned partition to the partitions whose commits show that its owner is
-    alive, and to these commits: for a streams group's task, the partitions that it reads; else
-    itself.
+    `since` maps each assigned partition to the commits that show that its owner is alive, by
+    committed partition: those that a streams group's task reads; else the assigned one itself.
     """
 
     since: dict[TopicPartition, dict[TopicPartition, CommitTimes]] = field(default_factory=dict)

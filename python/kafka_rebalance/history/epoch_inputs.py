@@ -4,12 +4,12 @@
 1. Members are in the order of the broker's hash map (`plans/changes/member_table.py`). A member
    whose heartbeat joins and computes the targets is the last one; in a share group, it has its
    usual place.
-2. The assignors of consumer and share groups read the old targets, streams groups' the present
-   tasks. No record holds the offsets of tasks.
+2. The assignors of consumer and share groups read the old targets; those of streams groups read the
+   present tasks, without the tasks' offsets, which no record contains.
 3. Every partition of a subscribed topic, and every task, is in the new targets: they show the
    numbers of partitions, and a topic that they lack was deleted or is not read. A share group's
    record lists the partitions that can be read.
-4. If just one topic id has no name, and one subscribed name no id, they belong together.
+4. If just one topic id has no name, and just one subscribed name has no id, they belong together.
 """
 
 from collections import Counter
@@ -86,9 +86,9 @@ def rebalance_timeout_ms(value: AnyMember | None) -> int:
 def assignors_of(members: Iterable[AnyMember]) -> tuple[str, ...]:
     """Returns the assignors that may compute the targets.
 
-    It is the assignor that most members name. If several are named equally often, the heartbeat
-    decides, so all are returned. If none is named, both of Kafka's are returned: no record shows
-    the broker's default.
+    It is the assignor that most members name. If several are named equally often, all of them are
+    returned: no record shows which one the broker chose. If none is named, both of Kafka's are
+    returned: no record shows the broker's default.
     """
     members = tuple(members)
     if any(isinstance(one, ShareMemberValue) for one in members):

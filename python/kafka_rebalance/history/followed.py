@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """The history of all groups while their log is still being written, record by record.
 
-The rows are those of `rebalance_history`, except for one field: compaction may have removed later
-records, which only a reader of the whole log knows. Its `gap_reason` is then "compacted", and here
-it is "never recorded". If a record is damaged, the row of a conversion to or from the consumer
-protocol can differ, too, for records of groups that brokers assign are not read here.
+The rows are those of `rebalance_history`, except for `gap_reason`: compaction may have removed
+later records, which only a reader of the whole log notices. `rebalance_history` then reports
+"compacted", and this module "never recorded". If a record is damaged, the row of a conversion to or
+from the consumer protocol can differ, too: this module does not read records of consumer groups.
 """
 
 from collections import defaultdict
@@ -35,7 +35,7 @@ class FollowedRow(NamedTuple):
 
 
 class FollowedHistory:
-    """The histories of the groups that `is_wanted`; memory holds each group's last generation only.
+    """The histories of the groups that `is_wanted` accepts; memory holds their last generations.
 
     A deleted group is forgotten when none of its members can come back any more.
     """
@@ -69,7 +69,7 @@ class FollowedHistory:
             before = history.newest
             for row, after in read_record(history, key, record):
                 yield FollowedRow(row, before, after)
-                if after is not None:  # undecoded, it takes a sixth of the memory
+                if after is not None:  # the undecoded record takes a sixth of the memory
                     history.rest(partial(read_generation, key, record))
         if self.records % _SWEEP_RECORDS == 0:
             self._forget(record.timestamp_ms - BACK_WITHIN_MS)

@@ -2,7 +2,7 @@
 """Reads the records of a group whose broker assigns as generations: one for each group epoch.
 
 Consumer groups (KIP-848), share groups (KIP-932) and streams groups (KIP-1071) have records of
-equal kinds: of the epoch, its members, their targets and their current assignments. A heartbeat
+the same kinds: of the epoch, its members, their targets and their current assignments. A heartbeat
 that changes the group writes the member's record and the new epoch. Targets for the epoch follow at
 once, or with a heartbeat within the assignment interval; if another epoch comes first, this one has
 no targets of its own. Then each record of a member's current assignment shows its way to the
@@ -13,8 +13,8 @@ target. So:
    with the generation before, as for classic groups, and infers the causes.
 3. Until the next epoch, the members' current assignments show whom the broker asked to revoke, when
    each had done so, when all had their targets, and how long a partition was between two owners.
-4. A static member that comes back under a new id has a record, but no epoch, if nothing else
-   changes. The generation is then written again.
+4. If a static member comes back under a new id and nothing else changes, its record is written, but
+   no new epoch. The row is then one of a generation that was written again.
 5. If no record shows why a member is gone, and its client is back in the next epoch, less than a
    quarter of a session later, the member has left.
 
@@ -126,7 +126,7 @@ class GroupEpochs:
     def _begin(self) -> None:
         self._members: dict[str, AnyMember] = {}
         self._clients: dict[str, _Client] = {}  # of each member id, also of former members
-        self._rewritten: dict[str, None] = {}  # members with other records than at the last epoch
+        self._rewritten: dict[str, None] = {}  # members whose record was written after the epoch
         self._most = 0  # the largest number of members
         self._targets: dict[str, AnyTarget] = {}
         self._old: dict[str, AnyTarget] = {}  # the targets of the epoch before
@@ -136,7 +136,7 @@ class GroupEpochs:
         self._added: dict[str, int] = {}  # topics whose new partitions a share group found
         self._patterns: dict[str, tuple[str, ...]] = {}
         self._topology: StreamsTopology | None = None
-        self._asked: dict[str, tuple[int, int]] = {}  # member id -> since when, and how many
+        self._asked: dict[str, tuple[int, int]] = {}  # who must revoke -> since when, how many
         self._free: dict[TopicPartition, int] = {}  # partition -> when its owner released it
         self._open: _Epoch | None = None
         self._last: _Epoch | None = None
@@ -145,7 +145,7 @@ class GroupEpochs:
         self._way = _Reconciliation(0)
 
     def commit(self, committed: TopicPartition, times: CommitTimes) -> None:
-        """Stores a commit, or keeps it until the epoch's members are compared."""
+        """Stores a commit; if an epoch is open, waits until its members have been compared."""
         for tp in (committed,) if self._topology is None else self._tasks_of(committed):
             if self._open is not None:
                 self._open.commits.append((tp, committed, times))
@@ -206,7 +206,7 @@ class GroupEpochs:
         epoch = _Epoch(record, read.value, dict(self._members), self._ready, again)
         self._rewritten, self._added = {}, {}
         if converted is not None:
-            # The record of the conversion holds the classic group's assignment.
+            # No targets are awaited: a conversion keeps the classic group's assignment.
             first = self._generation(epoch, record.timestamp_ms)
             self._last = epoch
             yield self._history.converted(converted, first), None
@@ -232,7 +232,7 @@ class GroupEpochs:
 
     def _of_topics(self, name: str, value: Any, time_ms: int) -> None:
         if isinstance(value, ShareStateValue):
-            # A heartbeat that finds more partitions writes an epoch, and then has them initialised.
+            # A heartbeat that finds new partitions writes an epoch first; they explain that epoch.
             topics = {tp.topic for tp in self._ready}
             new = (one for one in value.initializing if one.topic_name in topics)
             self._added = {one.topic_name: max(one.partitions, default=0) + 1 for one in new}
@@ -257,11 +257,11 @@ class GroupEpochs:
             self._old.pop(name, None)
         else:
             self._targets[name] = value
-            if self._replaced is not None:  # the target of the instance's old id
+            if self._replaced is not None:  # it had this target under its old id
                 self._old[name] = value
 
     def _of_targets(self, value: TargetEpochValue | None, time_ms: int) -> None:
-        """Called when an epoch's targets are written; there are none after the last member left."""
+        """Called when an epoch's targets are written; `value` is None when the last member left."""
         inputs = None
         epoch = self._open.value if self._open is not None else None
         if value and epoch and value.assignment_epoch == epoch.epoch and self._members:
@@ -355,7 +355,8 @@ class GroupEpochs:
     def _with_returns(self, row: RecordedRebalance, now_ms: int) -> RecordedRebalance:
         """Changes the cause "gone" of clients that are back soon after the epoch: they had left.
 
-        After an expired session, a client is back before the epoch, or at any time after it.
+        A client whose session expired may be back before the epoch, or much later. So a client
+        that is back soon after the epoch had most likely left.
         """
         there = {} if self._last is None else self._last.members
         new = {self._clients[name] for name in self._members if name not in there}
@@ -417,7 +418,7 @@ class GroupEpochs:
     def _member(self, name: str, value: AnyMember, group_id: str) -> RecordedMember:
         current, target = self._current.get(name), self._targets.get(name)
         classic = value.classic if isinstance(value, MemberValue) else None
-        # A pattern counts as a topic: another topic that matches it is not another subscription.
+        # A pattern counts as a topic: if one more topic matches it, the subscription is unchanged.
         topics = (*topics_of(value), *filter(None, [pattern_of(value)]))
         return RecordedMember(
             name,
@@ -445,7 +446,7 @@ class GroupEpochs:
 
 
 def read_group_key(key: bytes) -> RecordKey | None:
-    """Returns the type and group id in the key of a group whose broker assigns; None for others."""
+    """Returns type and group id in a key of a group whose broker assigns; None for other keys."""
     kind = _TYPES.get(int.from_bytes(key[:2], signed=True)) if len(key) > 3 else None
     length = int.from_bytes(key[2:4], signed=True)
     if kind is None or length < 0:

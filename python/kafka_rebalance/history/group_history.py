@@ -7,8 +7,8 @@
    with its instance id, or with its client id and host, disappeared in this record or in the ten
    minutes before.
 3. `departures.py` finds out why a member is missing.
-4. Another assignor is a switch, other topics are a resubscription. A partition number above all
-   that were ever assigned or claimed shows that partitions were added.
+4. A new assignor is a switch; if a member's topics change, it is a resubscription. A partition
+   number above all that were ever assigned or claimed shows that partitions were added.
 5. A cooperative member that claimed partitions which the last record did not assign to it must join
    again. If it claimed them because it had missed the assignment before, the leader's answers alone
    would not have caused this rebalance.
@@ -16,15 +16,15 @@
    learned of it late: a follow-up. Any such rebalance within two seconds of the one before is a
    follow-up, too. Its reason can be that a topic lost its last subscriber, that a new leader saw
    unequal subscriptions, that partitions were added, or that a client joined again at once, such as
-   kafka-python on a busy machine. A static restart with other topics is a resubscription. Kafka
-   Streams' leader sends each thread when to join again: at once is a follow-up, later a probing
-   rebalance.
+   kafka-python on a busy machine. If a static member restarts with other topics, it is a
+   resubscription. Kafka Streams' leader sends each thread the time at which to join again: if it is
+   at once, the rebalance is a follow-up, else a probing rebalance.
 7. If the record of the classic group is deleted and a record of a group whose broker assigns is
    written at once, the group was converted. Members that left the classic group in a rebalance that
    did not end are missing in the new group. A conversion back is a classic record with members
    after the records of a consumer group; all members join again then, which is a follow-up.
-8. Only groups whose broker assigns have records of the topics' hash, of a streams group's settings,
-   and of the partitions that a share group has initialised.
+8. If the broker assigns, the epochs are also compared by the topics' hash, by a streams group's
+   settings, and by the partitions that a share group has initialised.
 
 A rebalance can have many causes: a row lists them all, in the order of `recorded.CAUSES`.
 """
@@ -51,7 +51,7 @@ from .recorded import (
 )
 
 BACK_WITHIN_MS = 600_000
-"""A new member id can be an old member that came back, if this one left at most this long ago."""
+"""A new member id can be a former member that came back, if that one left at most this long ago."""
 
 AFTER_EFFECT_MS = 2_000
 """A rebalance without another cause is a follow-up if the last record is at most this old."""
@@ -63,7 +63,7 @@ The coordinator writes both at once. After a longer time, the first record is of
 """
 
 _OF_MEMBERS = {"by_id", "owners", "owned", "partition_counts", "topics", "given_topics"}
-"""Values that depend on one generation's members only."""
+"""Cached values that depend on the members only: a generation with equal members copies them."""
 
 _NEVER_SYNCED = "never recorded: the leader had not answered when the next rebalance began"
 _COMPACTED = "compacted: the log keeps the last record of a group"
@@ -98,7 +98,7 @@ class GroupHistory:
         self._gone: dict[tuple[str, ...], list[_Gone]] = {}
         self._deleted_ms: int | None = None  # time of the last tombstone
         self._by_broker = False  # whether the last record is one of a group whose broker assigns
-        self._classic: RecordedGeneration | None = None  # the last one, if it was deleted last
+        self._classic: RecordedGeneration | None = None  # the last generation, if deleted
         self._forget()
 
     def _forget(self) -> None:
@@ -332,8 +332,8 @@ class GroupHistory:
             for topic, count in now.partition_counts.items()
             if count > self._greatest.get(topic, count)
         }
-        # The record of a conversion lacks the partitions of members that had left in it.
-        # A share group's `ready` shows its partitions.
+        # Not after a conversion: its record lacks the partitions of members that left in it.
+        # Not for a share group: `ready` shows which partitions were added.
         if grown and now.group_type != "share" and "converted" not in self._kinds:
             told = ", ".join(f"{topic}: at least {n}" for topic, n in sorted(grown.items()))
             yield Cause("partitions added", detail=told)

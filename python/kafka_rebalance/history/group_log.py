@@ -71,8 +71,8 @@ class RecordedGeneration(Frozen):
     For a group whose broker assigns, see `group_epochs.py`. Only such a group has `metadata_hash`,
     the broker's hash of the topics; `settings`, a streams group's settings and topology epoch;
     `ready`, the partitions of a share group whose state is initialised; and `rewritten`, the ids of
-    members whose own record was written again. `assignors` may have computed the targets; `inputs`
-    is None if the epoch had none.
+    members whose own record was written again. `assignors` are those that may have computed the
+    targets; `inputs` is None if the epoch had no targets.
 
     No record shows when the rebalance began. A record of version 0 or 1 lacks `joined_ms`, which is
     then `written_ms`.
@@ -94,7 +94,7 @@ class RecordedGeneration(Frozen):
     ready: frozenset[TopicPartition] = frozenset()
     rewritten: tuple[str, ...] = ()
     assignors: tuple[str, ...] = ()
-    inputs: Any = None  # an EpochInputs: the values of records in it are not public
+    inputs: Any = None  # an EpochInputs; not declared, because its types are not public
 
     @cached_property
     def by_id(self) -> dict[str, RecordedMember]:
@@ -158,7 +158,7 @@ class RecordedGeneration(Frozen):
     @cached_property
     def leader_library(self) -> str | None:
         if self.group_type != "classic":
-            return None  # the broker assigns
+            return None  # the broker assigns, so no leader's library does
         written = [member.assignment for member in self.members]
         versions = [m.subscription.version for m in self.members if m.subscription]
         return leader_library(written, versions)

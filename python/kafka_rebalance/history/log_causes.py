@@ -197,7 +197,7 @@ def _by_rank(causes: Iterable[Cause]) -> tuple[Cause, ...]:
 
 
 def _nearest(rounds: Sequence[tuple[int, RoundLines]], row: RecordedRebalance) -> RoundLines | None:
-    """Returns the lines within 10 s of the record; a deleted group may have had its id."""
+    """Returns the lines within 10 s of the record: others may be of a deleted group of its name."""
     near = min(rounds, key=lambda one: abs(one[0] - row.written_ms), default=None)
     if near is None or abs(near[0] - row.written_ms) > _NEAR_MS:
         return None

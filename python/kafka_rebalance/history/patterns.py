@@ -46,7 +46,7 @@ class Pattern(Frozen):
     """A pattern of one group, with the generations and times that show it.
 
     `instead`  a remedy that would have prevented it, with names of settings; empty if unknown.
-    `spares`   how many rebalances there would have been fewer with this remedy; 0 if unknown.
+    `spares`   how many rebalances this remedy would have prevented; 0 if unknown.
     """
 
     kind: PatternKind
@@ -140,14 +140,15 @@ def _storm(rows: Sequence[RecordedRebalance]) -> Pattern:
     return _pattern("storm", rows, told, instead, spared)
 
 
-_UNSIZED = ("gone", "requested")  # the advice is where to look
+# For these causes, the advice only names where to look: no number of prevented rebalances is known.
+_UNSIZED = ("gone", "requested")
 
 
 def _spared(rows: Sequence[RecordedRebalance], kind: str) -> list[RecordedRebalance]:
     """Returns the rebalances of a storm that the remedy of `kind` would have spared."""
     if kind == "rejoined":
         return _of_restarts(rows, [one for row in rows for one in row.back])
-    if kind in ("joined", "left"):  # a run of them would have been one
+    if kind in ("joined", "left"):  # a run of such rows would have been one row
         first = [row for row in rows if row.cause != "second round"]
         return [one for before, one in pairwise(first) if before.cause == one.cause == kind]
     sized = kind in _INSTEAD and kind not in _UNSIZED

@@ -180,7 +180,7 @@ class RecordedRebalance:
 
 
 class Moves(NamedTuple):
-    """The numbers of partitions with another owner than before, with a first one, with none now."""
+    """The numbers of partitions that changed their owner, got a first owner, or have none now."""
 
     moved: int
     gained: int

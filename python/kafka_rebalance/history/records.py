@@ -120,7 +120,7 @@ def _check_types(path: str, schema: "pyarrow.Schema") -> None:
     """Raises a GroupError that names a column that is missing or has a wrong type."""
     from pyarrow import types
 
-    binary = (types.is_binary, types.is_large_binary, types.is_null)  # null: only nulls
+    binary = (types.is_binary, types.is_large_binary, types.is_null)  # or nulls only
     wanted = {
         "partition": ("a whole number", (types.is_integer,)),
         "offset": ("a whole number", (types.is_integer,)),

@@ -118,7 +118,7 @@ def replay(
 def _replayed_epoch(
     one: RecordedGeneration, inputs: EpochInputs, inventory: Sequence[Topic], engine: Engine
 ) -> ReplayedRebalance:
-    """Computes the targets of a group epoch."""
+    """Compares the targets of a group epoch with those that each possible assignor computes."""
     first: ReplayedRebalance | None = None
     for name in one.assignors:
         place = (one.group_id, one.generation_id, one.joined_ms, name, "broker")
@@ -135,7 +135,7 @@ def _replayed_epoch(
 
 
 def replay_shares(replayed: Iterable[ReplayedRebalance]) -> list[ReplayShare]:
-    """Returns the counts for each assignor and library of the leader, in the order of names.
+    """Returns how many rebalances are equal, for each assignor and library of the leader, by name.
 
     Errors   TypeError at `replayed` for anything else.
     """
@@ -286,7 +286,7 @@ def _likely(one: RecordedGeneration, group: GroupSpec, engine: Engine) -> str:
 
 
 def _lacks_racks(group: GroupSpec) -> bool:
-    """Returns whether the assignor reads racks and members sent some, but no topic's are known."""
+    """Returns whether the assignor reads racks and members sent some, but no topic has any."""
     row = BUILT_IN.get(group.assignor or "")
     sent = any(member.rack_id for member in group.members)
     return sent and not (row and row.ignores_racks) and not any(t.racks for t in group.topics)

@@ -127,7 +127,7 @@ def _lower_bound(plan: RebalancePlan, draws: int | None, *, cheap: bool) -> Iter
 def _leaders(plan: RebalancePlan, led: Sequence[LedPlan]) -> Iterator[Note]:
     shown = next((one for one in led if one.plan is plan), None)
     found = [] if shown is None else list(leading(led, shown))
-    # A plan without a rebalance has no leader that assigns.
+    # In a plan without a rebalance, no leader assigns: no note is needed.
     if not found and plan.rounds and not (shown is not None and shown.leaders):
         found += foreign_leader(plan.group, plan.assignor)
     yield from found

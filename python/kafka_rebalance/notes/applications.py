@@ -29,7 +29,7 @@ def _partitions(tasks: Iterable[TaskId]) -> tuple[TopicPartition, ...]:
 
 
 def _never_warm(one: Replay, rates: Rates | None) -> Iterator[Note]:
-    if rates is None or rates.is_bound:  # a copy may restore more than a bound
+    if rates is None or rates.is_bound:  # copies may be faster than a lower bound
         return
     if (waiting := one.waiting()) and rates.write_rate >= rates.restore_rate:
         text = f"a copy restores {counted(rates.restore_rate, 'record')} a second, and up to "

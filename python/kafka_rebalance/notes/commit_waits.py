@@ -31,7 +31,7 @@ _TIMES = {1: "", 2: "up to two times "}
 def commit_waits(plan: RebalancePlan) -> Iterator[Note]:
     """Yields a note if members delay rebalances of the plan.
 
-    Members of Java wait at most `intervals` times `max.poll.interval.ms`: 2 times if the leader and
+    Java members wait at most `intervals` times `max.poll.interval.ms`: 2 times if the leader and
     another member may wait; 0 times without a Java member.
     """
     topics: dict[str, None] = {}

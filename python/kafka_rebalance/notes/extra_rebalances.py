@@ -124,7 +124,7 @@ def played_further(plan: RebalancePlan, draws: int | None = None) -> Further:
     Cost     a plan and up to 8 rebalances for each draw; large groups have fewer draws.
     """
     own = [clients_for(one, plan.group.group_id) for one in plan.final.members].count((LIBRDKAFKA,))
-    leads = library_of(plan.final.assignor) == "librdkafka"  # the plan has its join
+    leads = library_of(plan.final.assignor) == "librdkafka"  # the plan plays the leader's join
     rejoins = min(max(0, own - leads), _MOST_REJOINS)
     draws = enough_draws(plan) if draws is None else draws
     draws = min(draws * plan.has_guesses, MOST_WORK // (1 + work(plan.final)))
@@ -150,7 +150,7 @@ def _draws(plan: RebalancePlan, draws: int) -> Iterator[RebalancePlan]:
 
 
 def _rejoined(plan: RebalancePlan, rejoins: int) -> tuple[RebalancePlan, int]:
-    """Plays up to `rejoins` rebalances until one moves nothing; returns the last, and all moves."""
+    """Plays up to `rejoins` rebalances until one moves nothing; returns last plan and all moves."""
     moves = 0
     for _ in range(rejoins):
         try:
@@ -171,7 +171,7 @@ def extra_note(
     further: Further | None = None,
     readers: Mapping[TopicPartition, str] = {},
 ) -> Note:
-    """Returns the note. `readers` maps partitions to their readers at the end of the plan."""
+    """Returns the note on `extra`. `readers` maps partitions to their readers after the plan."""
     text = f"The number of rebalances is a lower bound: {_BECAUSE[extra.cause]}"
     partitions = () if further is None else further.partitions
     there = [(tp, (readers or {})[tp]) for tp in partitions]

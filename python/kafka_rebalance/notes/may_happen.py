@@ -19,7 +19,7 @@ from .note import Note
 
 
 def may_happen(plan: RebalancePlan) -> tuple[Note, ...]:
-    """Returns these notes on a plan; none if no leader assigns in any of its rebalances."""
+    """Returns the notes on a plan; none if no leader assigns in any of the plan's rebalances."""
     is_led = any(one.kind != "broker" for one in plan.rounds)
     return tuple(_of(plan)) if is_led else ()
 

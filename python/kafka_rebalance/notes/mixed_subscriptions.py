@@ -64,7 +64,7 @@ def _owners(plan: RebalancePlan) -> dict[TopicPartition, str]:
 # 1.
 @dataclass(frozen=True, slots=True)
 class _Apart(Change):
-    """A change of all subscriptions that the members make part by part, in the order of `draw`."""
+    """A change of all subscriptions, made by one part of the members after the other, by `draw`."""
 
     change: Change
     draw: int
@@ -94,7 +94,7 @@ class _Apart(Change):
         return [event(part) for part in self._parts(list(topics))]
 
     def _placed(self, group: GroupSpec, topics: tuple[Topic, ...]) -> Iterator[Topic]:
-        """Yields the topics; each new partition gets as many racks as an old one has at most."""
+        """Yields the topics; new ones get random racks, as many as any old partition at most."""
         random, known = Random(f"{self.draw}/racks"), {topic.name for topic in group.topics}
         placed = [racks for topic in group.topics for racks in topic.racks or ()]
         racks = sorted({rack for one in placed for rack in one if rack is not None})

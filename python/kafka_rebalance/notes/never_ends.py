@@ -50,7 +50,7 @@ _MOST_NAMED = 5
 
 
 class WayOut(Frozen):
-    """A change after which a hanging group's rebalance ends. `for_good`: all later ones, too."""
+    """A change after which a hanging group's rebalance ends; if `for_good`, also all later ones."""
 
     change: str
     for_good: bool
@@ -197,7 +197,7 @@ def may_never_end(group: GroupSpec) -> bool:
 
 
 class _Ended(NamedTuple):
-    """A group after events. In `hung`, a rebalance never ends; `cause` is its event."""
+    """A group after events. `hung` is the group whose rebalance never ends, after `cause`."""
 
     group: GroupSpec
     hung: GroupSpec | None = None
@@ -244,7 +244,7 @@ class _Player:
         return ended
 
     def play_alone(self, group: GroupSpec, change: Change | None = None) -> _Ended:
-        """Plays a change with one event, or (None) the next rebalance, after the asked changes.
+        """Plays a change with one event, or (None) the next rebalance, in the given group.
 
         The returned group is of use only if its rebalance hangs.
         """
@@ -314,7 +314,8 @@ def _ways_out(hung: GroupSpec, player: _Player) -> Iterator[WayOut]:
 
     subscribed = {topic for member in hung.members for topic in member.topics}
     topics = tuple(topic.name for topic in hung.topics if topic.name in subscribed)
-    # Rebalances that hang before the new assignor is selected only delay the switch.
+    # Of a switch, only the event that selects the new assignor is played: if earlier rebalances
+    # hang, that only delays the switch.
     ends_always = [_taken_over(SwitchAssignor(name)) for name in _ALWAYS_END]
     ends_always += Resubscribe(topics).events(hung)
     for event in ends_always:

@@ -19,9 +19,10 @@ _MOST_PERMUTED = 3
 
 
 class OtherOrder(NamedTuple):
-    """The order of leaving after which most partitions end at other members, of `orders` others.
+    """The order of leaving after which the most partitions end at other members than in the plan.
 
-    `elsewhere` is the number of these partitions, `moves` the number of moves in this order.
+    `elsewhere` is the number of these partitions, `moves` the number of moves in this order, and
+    `orders` the number of orders that were played.
     """
 
     orders: int
@@ -108,7 +109,7 @@ def _orders(changes: tuple[Change, ...]) -> Iterator[tuple[Change, ...]]:
 
 
 def _names_who_leaves(change: Change) -> bool:
-    """Returns whether a change removes members by name: then its place in a row does not matter."""
+    """Returns whether a change removes members by name: its order among others can then vary."""
     if not isinstance(change, RemoveMembers):
         return False
     return change.member is not None or change.client_id is not None

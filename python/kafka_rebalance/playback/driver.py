@@ -12,8 +12,8 @@ inside the coordinator is not an answer: it ends the driver.
 
 `_KEYS` maps the name of a class to the keys of its JSON: `gen=generation_id` shows a field under a
 short key, `asg=assignment:topics` shows it in the form `topics` of `_FORMS`. A class that is not
-listed has its fields' names as keys. All records have their bytes: `kb`, `vb`; the value null is a
-tombstone.
+listed has its fields' names as keys. Each record also shows its bytes, as `kb` and `vb`; if `vb` is
+null, the record is a tombstone.
 """
 
 import json

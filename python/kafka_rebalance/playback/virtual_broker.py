@@ -32,7 +32,7 @@ Happened = tuple[int, interface.Effect | interface.AppendFailed]
 
 
 class VirtualBroker:
-    """A coordinator with its clock, which starts at `now_ms`, and its log. `send` counts from 1."""
+    """A coordinator with its clock, which starts at `now_ms`, and its log."""
 
     def __init__(
         self,

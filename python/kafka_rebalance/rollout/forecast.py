@@ -250,7 +250,8 @@ def _uneven(base: Scenario, random: Random) -> Scenario:
     def cold(work: Costs) -> Costs:
         return replace(work, cold_ms=work.cold_ms + random.randrange(coldest_ms))
 
-    coldest_ms, rarely = random.randrange(1, _COLD_MS), random.random()  # all pods run one program
+    # One value for all pods, because they run one program.
+    coldest_ms, rarely = random.randrange(1, _COLD_MS), random.random()
     each = (replace(one, config=late(one.config), work=cold(one.work)) for one in base.members)
     return replace(base, members=tuple(each))
 

@@ -118,7 +118,7 @@ class _Object(NamedTuple):
         return value
 
     def word(self, at: str, *known: str) -> str:
-        """Returns a string; it must be one of `known`, if given, whose first is the default."""
+        """Returns a string, one of `known` if any are given: the first of them is the default."""
         value, path = self.get(at) or next(iter(known), None), f"{self.path}.{at}"
         if value is None or (known and field_paths.text(value, path) not in known):
             what = f"{quoted(value)} is not one of {', '.join(known)}" if value else "is missing"
@@ -153,7 +153,7 @@ def _workload(one: _Object, given: int | None) -> Workload:
         raise GroupError(f"{one.path}.spec.replicas", "0 pods have no members: nothing happens")
     containers, kind = one.containers(), one.word("kind", *KINDS)
     if kind == STATEFUL_SET:
-        one.word("spec.updateStrategy.type", ROLLING)  # OnDelete replaces no pod by itself
+        one.word("spec.updateStrategy.type", ROLLING)  # not OnDelete: it replaces no pod by itself
         rolling = "spec.updateStrategy.rollingUpdate"
         own: dict[str, Any] = {
             "max_unavailable": max(1, one.pods(f"{rolling}.maxUnavailable", "0%", replicas)),

@@ -134,8 +134,7 @@ class Server:
         self._transactions = Transactions()
         self._clock = None if stopped_clock else _epoch_clock()
         self._moved_ms = 0
-        self._position = 0
-        self._topics_version = 0
+        self._position = self._topics_version = 0
         self._request_ids = count(1)
         self._asleep: list[tuple[int, asyncio.Future[None]]] = []
         self._parked: dict[int, asyncio.Future[Any]] = {}

@@ -130,7 +130,7 @@ class Client(Frozen):
 
     @property
     def assignors(self) -> tuple[str, ...]:
-        """Returns the names that members list, such as `range`; unknown classes keep theirs."""
+        """Returns the names that members list, such as `range`; unknown classes stay as given."""
         return tuple(map(assignor_name, self["partition.assignment.strategy"]))
 
     @property
@@ -139,7 +139,7 @@ class Client(Frozen):
 
     @property
     def config(self) -> ConsumerConfig:
-        """Returns the settings that the simulator plays: these, in Kafka's own consumer."""
+        """Returns these settings for Kafka's own consumer, which the simulator plays."""
         config = ConsumerConfig(
             group_instance_id=self["group.instance.id"] or None,
             max_poll_interval_ms=self["max.poll.interval.ms"],

@@ -32,9 +32,9 @@ _BROKERS_ASSIGNORS = "uniform", "range"
 
 
 def read_clients(file: str, library: Library | None = None) -> Iterator[Client | GroupError]:
-    """Yields the clients of a file; a document that is wrong yields its error, with its path.
+    """Yields the clients of a file and, for a document that is wrong, its error with its path.
 
-    So does a file that is too long or not UTF-8. Errors: OSError; MissingExtra without PyYAML.
+    A file that is too long or not UTF-8 is one error. Errors: OSError; MissingExtra without PyYAML.
     """
     try:
         text = _text(file)
@@ -42,7 +42,7 @@ def read_clients(file: str, library: Library | None = None) -> Iterator[Client |
     except GroupError as error:
         yield GroupError(file, error.problem.removeprefix(f"{file} "))
         return
-    lines = dict[str, list[int]]()  # of the lines left for a name, a client takes the first
+    lines = dict[str, list[int]]()  # name -> lines that no client has taken yet
     for number, line in enumerate(text.split("\n"), 1):
         if key := _KEY.match(line):
             lines.setdefault(key[1], []).append(number)

@@ -44,8 +44,8 @@ class Surroundings(NamedTuple):
 class Rule(NamedTuple):
     """A rule: the client has a problem if `when` returns true, or a dict of several settings.
 
-    `text` describes the problem. The line shown is the line of the first setting found, or named in
-    it.
+    `text` describes the problem. The line shown is that of the first setting in the dict or, if
+    there is none, in `text`.
     """
 
     id: str

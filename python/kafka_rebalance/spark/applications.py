@@ -30,8 +30,8 @@ def plan_applications(
     new_settings: Mapping[str, Any] | None = None,
     restore_rate: int | None = None,
 ) -> DataFrame:
-    """Returns plans of the classic Kafka Streams groups in a DataFrame with one column of contract
-    lines, binary or string: APPLICATIONS_SCHEMA. Lines of other groups have no row.
+    """Plans the classic Kafka Streams groups in `lines`, a DataFrame with one column of contract
+    lines, binary or string. Returns APPLICATIONS_SCHEMA; lines of other groups have no row.
 
     The lines have the form of `snapshot`'s. `given` are the present settings that the replay cannot
     find, by Kafka's names; `new_settings` are planned ones. A bad line has an `error`; the job

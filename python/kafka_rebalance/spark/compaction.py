@@ -14,9 +14,9 @@ from kafka_rebalance.wire.broker_records import RecordType
 GROUP_KEYS = ("X'0002'",)
 BROKER_KEYS = tuple(f"X'00{key:02X}'" for key in RecordType)
 COMMIT_KEYS = ("X'0000'", "X'0001'")
-"""The first two bytes of a key, its version: of classic groups, of others, and of commits."""
+"""A key's first two bytes: of classic groups, of groups whose broker assigns, and of commits."""
 
-# Patterns for the text of a query plan: Spark's own Kafka source reads this topic.
+# These match the text of a query plan in which Spark's own Kafka source reads the topic.
 _SOURCE = r"(?:KafkaRelation\(|kafka010).*"
 _TOPIC = re.compile(_SOURCE + "__consumer_offsets")
 _PATTERN = re.compile(_SOURCE + r"subscribePattern[=\[][^,\]]*__consumer", re.IGNORECASE)
@@ -44,7 +44,7 @@ def check_records(records: DataFrame) -> list[str]:
 
 
 def _refuse_silent_source(records: DataFrame) -> None:
-    if not hasattr(records, "_jdf"):  # Spark Connect does not show the analyzed plan
+    if not hasattr(records, "_jdf"):  # not checked: Spark Connect shows no analyzed plan
         return
     is_set = str(records.sparkSession.conf.get(_NOT_SILENT, "false")).lower() == "true"
     # This text is searched but never shown, because a plan can contain the options of a source.

@@ -75,8 +75,8 @@ def current_groups(
     """Returns the groups in the records as contract rows: GROUPS_SCHEMA.
 
     `topics` is the inventory: name, partitions, and optionally racks (a list for each partition)
-    and topic_id. Without topic ids, only classic groups are returned: the records of a group that
-    the broker assigns contain no names of topics. If a classic group subscribes to a topic that the
+    and topic_id. Without topic ids, only classic groups are returned: the records of a group whose
+    broker assigns contain no names of topics. If a classic group subscribes to a topic that the
     inventory lacks, its row has an `error`; with `assume_assigned`, the topic's number of
     partitions is inferred from the assignments instead.
 

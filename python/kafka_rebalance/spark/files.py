@@ -86,7 +86,7 @@ def plan_files(
     tasks: int | None = None,
     overwrite: bool = False,
 ) -> Done:
-    """Plans as `plan_groups` does, from files to files as `assign_files` does: PLAN_SCHEMA."""
+    """Plans as `plan_groups` does, from files to files as `assign_files`; writes PLAN_SCHEMA."""
     call = calls.plan_call(assignor, changes, max_partitions)
     work = _Work(spark, source, target, format, tasks, overwrite)
     more = ("changes",) if changes is None else ()
@@ -105,7 +105,7 @@ def compare_files(
     tasks: int | None = None,
     overwrite: bool = False,
 ) -> Done:
-    """Compares as `compare_groups` does, from files to files: COMPARE_SCHEMA."""
+    """Compares as `compare_groups` does, from files to files; writes COMPARE_SCHEMA."""
     call = calls.compare_call(changes, max_partitions)
     work = _Work(spark, source, target, format, tasks, overwrite)
     return work.run("compare", call, calls.NOT_COMPARED, schema.COMPARE_SCHEMA, keep)
@@ -179,7 +179,7 @@ class _Work(Frozen):
         self, found: t.StructType, answers_schema: str, keep: Sequence[str], more: Sequence[str]
     ) -> None:
         """Checks Parquet's columns, as the functions for DataFrames do. Errors: SchemaError."""
-        # The tasks turn the cluster into a string: Spark reads a directory `cluster=1` as a number.
+        # The cluster may be a number (Spark reads `cluster=1` so); the tasks turn it into a string.
         others = t.StructType([field for field in found if field.name != "cluster"])
         schema.check(others)
         if "changes" in more:
@@ -201,7 +201,7 @@ class _Work(Frozen):
         if isinstance(self.spark, SparkSession):
             hadoop = self.spark.sparkContext._jsc.hadoopConfiguration()
             return split_path(hadoop.get("fs.defaultFS"))[0] == "file"
-        # Spark Connect does not show Hadoop's configuration.
+        # Spark Connect does not show Hadoop's configuration: the input files' URIs stand for it.
         return all(split_path(name)[0] == "file" for name in names)
 
     def _check_directories(self, names: Sequence[str], wanted: set[str]) -> None:
@@ -222,7 +222,7 @@ class _Work(Frozen):
         ]
 
     def _bytes_each(self, files: list[Split]) -> int:
-        # Spark Connect does not show the number of cores.
+        # Spark Connect does not show the number of cores: `_CORES` stands for it.
         is_classic = isinstance(self.spark, SparkSession)
         cores = self.spark.sparkContext.defaultParallelism if is_classic else _CORES
         return bytes_each(sum(file.end for file in files), self.tasks, cores)

@@ -217,7 +217,7 @@ def _in_workers(
     needed = [f.col("line")] if lines else _selected(groups.schema, drop)
     needed += [f.col("changes")] if own_changes else []
     work = _work(verb, calls, "lines" if lines else "columns", clusters, labels, len(needed))
-    # mapInArrow refuses names with dots, and matches columns of answers by position.
+    # New names: mapInArrow refuses names with dots, and matches columns of answers by position.
     copied = [_named(field.name).alias(f"kept_{i}") for i, field in enumerate(kept)]
     wanted = groups.select(*clusters, *needed, *copied)
     return map_in_workers(wanted, work, t.StructType([*answered, *kept]))
@@ -226,7 +226,10 @@ def _in_workers(
 def _work(
     verb: str, calls: Sequence[Call], form: str, clusters: list[str], labels: list[str], needed: int
 ) -> "Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]":
-    """Returns a task's work on batches of clusters, `needed` columns, and columns to keep."""
+    """Returns the function that answers batches in a task.
+
+    A batch has the columns `clusters`, then `needed` columns of groups, then the columns to keep.
+    """
     first, last = len(clusters), len(clusters) + needed
 
     def run(batches: "Iterator[pa.RecordBatch]") -> "Iterator[pa.RecordBatch]":

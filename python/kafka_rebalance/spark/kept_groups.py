@@ -156,7 +156,7 @@ class _KeptTable:
                 "take another path, because earlier records are not read from Kafka again"
             )
         columns = [*self._keys, "partition", "key", "value", "offset"]
-        # Cached before a shuffle, because Spark does not merge small partitions of cached rows.
+        # Cached before any shuffle: Spark does not merge the small partitions of a cached shuffle.
         wanted = batch.where(of_kinds(self._kinds)).select(*columns)
         fresh = wanted.where(self._is_new(pointer)).persist()
         try:

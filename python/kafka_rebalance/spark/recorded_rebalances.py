@@ -73,7 +73,7 @@ def rebalance_history(records: DataFrame, *, session_ms: Sessions = SESSION_MS) 
 
     `records` contains the columns of Spark's Kafka source: key, value, partition, offset and
     timestamp; with a column `cluster`, groups of several clusters are kept apart. Pass all records,
-    because commits distinguish an expired session from a leave. `session_ms` as in Python's
+    because commits distinguish an expired session from a leave. `session_ms` is as in Python's
     `rebalance_history`.
 
     Errors: SchemaError for a column that is missing or of another type, before anything runs. If a

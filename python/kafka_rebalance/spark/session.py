@@ -151,7 +151,8 @@ def use_this_python(spark: SparkSession) -> None:
 def check_sources_python(spark: SparkSession) -> None:
     """Raises SparkFailedError if a data source would run in a python3 that cannot load it.
 
-    A Connect server that this process started reads it from its environment, not from the session.
+    A Connect server that this process started takes the path of the data sources' Python from its
+    environment, not from the session.
     """
     is_own = not isinstance(spark, SparkSession) and "SPARK_LOCAL_REMOTE" in os.environ
     if not is_own or "PYSPARK_PYTHON" in os.environ:

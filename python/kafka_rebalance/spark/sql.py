@@ -103,7 +103,7 @@ def _column(
     def run(*columns: pa.Array) -> pa.Array:
         problem = f"{len(columns)} arguments; give {', '.join(names)}"
         if not columns:
-            raise TypeError(problem)  # the number of rows is unknown
+            raise TypeError(problem)  # the number of rows is unknown, so none can report it
         if len(columns) == len(names):
             is_text = "changes" in names and pa.types.is_string(columns[-1].type)
             problem = _ONE_TEXT if is_text else ""
@@ -181,7 +181,7 @@ def _assign_table() -> Any:
                 yield pa.Table.from_batches([refused(1, too_many if more else no_table)])
                 return
             name = assignor[0].as_py() if assignor else None
-            if name is not None:  # each row's assignor: each reports an unknown one
+            if name is not None:  # set in each row, so that each row reports an unknown assignor
                 columns = dict(zip(groups.schema.names, groups.columns, strict=True))
                 columns["assignor"] = pa.array([str(name)] * len(groups), pa.string())
                 columns.pop("rebalance_protocol", None)  # it belongs to the replaced assignor

@@ -91,7 +91,7 @@ def migration(group: GroupSpec, old: str, new: str, engine: Engine = "rust") -> 
     from_default = None
     if (old, new) == _KAFKAS_DEFAULT:
         from_default = one_bounce(group, _KAFKAS_DEFAULT, new, engine)
-    # The clients' settings for a custom assignor are unknown.
+    # There are no recipes for a custom assignor: the clients' settings for it are unknown.
     known = {bare(old), bare(new)} <= {*BUILT_IN, *PYTHON_LIBRARIES}
     may_mix = (one for one in (named if known else ()) if old != new or one.mixes)
     recipes = (recipe(client, old, new) for client in may_mix)

@@ -110,7 +110,7 @@ def _bounce(
 def at_least(group: GroupSpec, names: AssignorNames) -> Bounce:
     """Returns a bounce that is not played; its `rebalances` is a lower bound."""
     dynamic = sum(member.group_instance_id is None for member in group.members)
-    # A member that leaves starts a rebalance of the other members, if there are any.
+    # A return causes a rebalance, and so does a leave if there are other members.
     least = dynamic if len(group.members) == 1 else 2 * dynamic
     return Bounce(names, len(group.members), least, None, is_exact=False)
 

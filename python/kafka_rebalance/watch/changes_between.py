@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Finds the single changes between two states of a group that the broker assigns.
+"""Finds the single changes between two states of a group whose broker assigns.
 
     changes_between: two states -> the first state to play from, and its changes
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Finds how a group that the broker assigns can have come from one state to the next.
+"""Finds how a group whose broker assigns can have come from one state to the next.
 
     possible_ends: two states -> Owners for each course (order) of events
 
@@ -114,7 +114,7 @@ class _Courses(Frozen):
                 yield with_one_target(group, self.engine)
         except AssignorThrows:
             if len(self.edits) == 1:
-                raise  # with several changes, the broker has no target until the next change
+                raise  # else the course goes on: the broker has no target until the next change
 
 
 def _parts(left: frozenset[int]) -> Iterator[tuple[int, ...]]:

@@ -16,7 +16,7 @@ A state is a description of the group between rebalances, or is read from a reco
    The first cause: the members sent other data than step 1 takes, as a record shows. The last
    causes are assignors that no possible leader has.
 
-A group that the broker assigns has neither a leader nor claims. It is compared with the ends of the
+A group whose broker assigns has neither a leader nor claims. It is compared with the ends of the
 courses of events between the two states (`courses.py`). If no course ends as the group did, the
 cause is unknown, or the epoch rose by more changes than the two states show: for example, a member
 joined and left.

@@ -106,7 +106,7 @@ def pairs_of(topics: tuple[DescribedPartitions, ...]) -> tuple[TopicPartition, .
 
 
 def topics_of(topics: tuple[DescribedPartitions, ...]) -> tuple[str, ...]:
-    """Returns the names of all topics if one of them has no partitions; else ()."""
+    """Returns all topics' names if a topic has no partitions; else (): the partitions show them."""
     is_whole = all(one.partitions for one in topics)
     return () if is_whole else tuple(one.topic_name for one in topics)
 

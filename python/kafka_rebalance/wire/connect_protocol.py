@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Reads and writes Connect's two messages: a worker's metadata, and its assignment.
 
-In the bytes, an entry of work has the numbers of a connector's tasks, and -1 if the connector
+In the bytes, an entry of work lists the numbers of a connector's tasks, and -1 if the connector
 itself runs on the worker. The caller orders the work. Versions are 0 eager, 1 compatible, 2
 sessioned; bytes of a newer version are read up to the last known field.
 

@@ -3,7 +3,7 @@
 
 A thread sends `SubscriptionInfo` in its consumer subscription; the leader sends `AssignmentInfo` in
 the consumer assignment. Each begins with its version. Both are read up to version 11; of a newer
-subscription, a leader reads only the two versions.
+subscription, a leader reads only the version, and the newest version that the thread knows.
 
 Errors   WireError with the path of the field.
 Source   SubscriptionInfoData.json, AssignmentInfo (kafka-streams 4.3.1).

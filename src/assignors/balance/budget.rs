@@ -210,7 +210,7 @@ impl Loads {
                 }
                 let line = squares - 2 * step.gain * k / step.taken;
                 // A load and its square are both odd or both even, and so are the sums of loads and
-                // squares.
+                // squares: the bound is rounded up to a number that is odd or even as `squares`.
                 let (point, loads) = self.after(small, taken + k, line + (line + squares) % 2);
                 found(point, &loads);
             }
@@ -270,7 +270,7 @@ impl Loads {
                 }
             }
             let reached = |best: &Step| best.gain * (most + 1) >= most_gain * best.taken;
-            // A path leaves each topic class at most once.
+            // A path leaves each topic class at most once, so longer steps need not be searched.
             if most >= self.classes || best.as_ref().is_some_and(reached) {
                 return best;
             }

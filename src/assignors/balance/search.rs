@@ -173,8 +173,8 @@ impl<'s> State<'s> {
         }
     }
 
-    /// The least full members that read a topic of m: a few of each pool. Mostly, the first few of
-    /// all are enough, so they are not sorted.
+    /// The least full members that read a topic of m, in order: a few of each pool. They are
+    /// not sorted, but popped from a heap: in most cases, one of the first few allows a step.
     fn partners(&mut self, m: Place) -> impl Iterator<Item = Place> + use<'s> {
         let (loads, mine) = (self.loads, self.loads.pool_of[m as usize]);
         let near = self.near.entry(mine).or_insert_with(|| {

@@ -321,7 +321,8 @@ impl<'s> Stage<'s> {
         let (loads, target) = (self.loads, self.target);
         let total = loads.parts.len();
         let least = bound::shed(loads, &self.owned, target, total).map_or(0, |gone| gone.len());
-        // In large groups, the first start that reaches the target is nearly always the best one.
+        // In large groups, the first start that reaches the target is nearly always the best one,
+        // so it is enough if it keeps the budget.
         let enough = budget.min(if total < LARGE { least } else { budget });
         let mut best: Option<(Key, Vec<Place>)> = None;
         for mut start in starts {

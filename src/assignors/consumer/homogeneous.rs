@@ -69,8 +69,8 @@ pub fn assign(view: &View, assignor: &str) -> Result<Assignment, GroupError> {
             None => view.append_present(i, list),
         })
     } else {
-        // Slow path: `answer_of` loses owned topics without partitions; the targets' hash maps keep
-        // them.
+        // The answer must also contain owned topics without partitions. `answer_of` would lose
+        // them, so here whole targets are made, which is slower.
         let members = 0..view.members.len();
         let targets = members.map(|i| Some(changed.target(i, &change(i)?)));
         view.answer(&targets.collect::<Vec<_>>())

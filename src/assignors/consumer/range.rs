@@ -60,8 +60,8 @@ pub fn assign(group: &GroupSpec) -> Result<Assignment, GroupError> {
 struct Table {
     slots: usize,
     topics: Vec<TopicId>,
-    /// Whether `topics` is in the order of the map. A map of some of these topics then has their
-    /// order, too: with fewer keys, it is not doubled, and no slot becomes a tree.
+    /// Whether `topics` is in the order of the map. A map of some of these topics then has this
+    /// order, too: fewer keys neither double the number of slots nor make a tree of a slot.
     in_order: bool,
 }
 

@@ -171,7 +171,8 @@ impl Owners {
         for (m, member) in answer.group.members.iter().enumerate() {
             self.member_id.push(Some(member.member_id));
             for tp in answer.assignment.of(m as u32) {
-                // Sticky assignors may assign partitions that are claimed but do not exist.
+                // Sticky assignors may assign partitions that are claimed but do not exist. For
+                // these, `owners` has no entry.
                 let exists = tp.partition < answer.group.topics[tp.topic as usize].partitions;
                 if exists {
                     owners[starts[tp.topic as usize] + tp.partition as usize] = Some(m as i32);

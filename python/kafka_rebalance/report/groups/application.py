@@ -170,7 +170,7 @@ def print_settings(compared: Sequence[ComparedSettings]) -> None:
 
 
 def _better(now: ComparedSettings, others: Sequence[ComparedSettings]) -> str:
-    """Returns the differences under other settings as text; with changes, the improvements."""
+    """Returns, as text, the figures that differ from `now` under each of the other settings."""
     told = ["as now, it never settles"] if not now.plan.likeliest.settled else []
     for one in others:
         name = ", ".join(f"{k}={v}" for k, v in one.new_settings.items())

@@ -229,7 +229,7 @@ def row_text(row: RecordedRebalance, names: Mapping[str, str]) -> str:
 
 
 def print_replay(replayed: Sequence[ReplayedRebalance]) -> None:
-    """Prints how many answers are equal, by assignor and leader's library, then the others."""
+    """Prints the number of equal answers by assignor and leader's library, then other answers."""
     computed = sum(one.equal is not None for one in replayed)
     equal = sum(one.equal is True for one in replayed)
     print_wrapped(

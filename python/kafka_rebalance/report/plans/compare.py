@@ -29,9 +29,9 @@ def print_comparison(
 ) -> None:
     """Prints all assignors, the recommendation with its reason, and how to switch to it.
 
-    `times` holds the simulated figures in seconds of each assignor, and of `alone` under its label.
-    `assumed` names the simulation's assumptions or, if `times` is empty, the reason why there are
-    no figures. `given` is the part of the command line that selects the input and the group.
+    `times` holds the simulated figures in seconds of each assignor, and of `comparison.alone` under
+    its label. `assumed` names the simulation's assumptions or, if `times` is empty, the reason why
+    there are no figures. `given` is the part of the command line that selects input and group.
     """
     print_wrapped(comparison.summary)
     print()
@@ -104,7 +104,7 @@ def _print_change(comparison: Comparison, given: str) -> None:
 
 
 def _clock(comparison: Comparison, times: Times) -> str:
-    """Returns the price in seconds, if another assignor has fewer partition-seconds; else ""."""
+    """Returns a sentence if another assignor leaves partitions unread for less time; else ""."""
     group = comparison.group
     recommended = comparison.recommended or ""
     if comparison.keeps_assignor and comparison.alone is not None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Prints rounds of Connect, and how far a prediction of them is uncertain."""
+"""Prints rounds of Connect, and the parts of a prediction that are uncertain."""
 
 from collections.abc import Iterable
 from itertools import groupby

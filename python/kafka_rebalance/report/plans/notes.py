@@ -80,7 +80,7 @@ def print_line(line: str, more: str = "") -> None:
 def _print_owners(
     note: Note, names: Mapping[str, str], *, is_guess: bool, everything: bool
 ) -> None:
-    """Prints the partitions that another member owns at the end."""
+    """Prints the partitions that have another owner at the end of the plan than now."""
     moved = (note.detail or {})["moved"]
     shown = moved if everything else moved[:_MOST_ROWS]
     if shown:

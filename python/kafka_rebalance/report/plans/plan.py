@@ -140,7 +140,7 @@ def changing_members(one: Round) -> set[str]:
 def _members(one: Round) -> Sequence[str]:
     """Returns the member ids in the order in which the leader or the broker reads them."""
     if one.assignor in KAFKAS:
-        return one.held.member_ids  # these are in join order, and the group need not be made
+        return one.held.member_ids  # in join order, too; `one.group` takes time to make
     return [member.member_id for member in one.group.members]
 
 
@@ -150,7 +150,7 @@ ROUND_COLUMNS = ("member", "kept", "revoked", "gained", "has to wait for")
 def round_rows(
     one: Round, names: Mapping[str, str], most: int | None = None, *, everything: bool = False
 ) -> list[tuple[str, ...]]:
-    """Returns rows of members with changes, or of all; a list has at most `most` characters."""
+    """Returns rows of members with changes, or of all; cuts each list after `most` characters."""
     rows, changing = [], changing_members(one)
     for who in _members(one):
         if everything or who in changing:
@@ -224,7 +224,7 @@ def quiet_notes(one: Round) -> list[str]:
 
 
 def _print_guesses(plan: RebalancePlan, *, everything: bool) -> None:
-    """Prints the ids, racks and orders that the plan made up; in tables, `*` marks such an id."""
+    """Prints the ids, racks and orders that the plan made up; tables mark made-up ids with `*`."""
     if plan.newcomers:
         changed = {who for one in plan.rounds for who in _with_some(one.gained)}
         mark = "* " if everything or changed & {*plan.made_up} else ""

@@ -80,7 +80,7 @@ def scale_page(scaled: Scaled) -> str:
 
 
 def _steps(scaled: Scaled) -> list[Count]:
-    """Returns the smallest count as good as the present one, the present, the next useful one."""
+    """Returns three counts: the smallest that is as good as now, the present, the next useful."""
     worth = [one for one in scaled.counts if one.useful]
     as_well = [one for one in worth if one.members < scaled.members and not scaled.now.useful]
     return [*as_well[-1:], scaled.now, *[one for one in worth if one.members > scaled.members][:1]]

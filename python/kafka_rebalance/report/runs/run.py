@@ -76,9 +76,8 @@ def _away(events: Sequence[tuple[int, str]]) -> str:
 def _ranked(figures: Mapping[str, tuple[int | None, ...]], held: str) -> str:
     """Returns a sentence: first the run with the fewest partition-seconds without a reader.
 
-    `figures` holds, for each run: partition-ms without a reader, member-ms stopped, rebalances. A
-    run without a rebalance says so. The sentence names the runs that stop members, if others do
-    not.
+    `figures` holds, for each run: partition-ms without a reader, member-ms stopped, rebalances. The
+    sentence also names the runs without a rebalance and, if only some runs stop members, those.
     """
     ranked = sorted(figures.items(), key=lambda one: one[1][0] or 0)
     waits = f": no rebalance, its {held}s wait for their member"

@@ -39,7 +39,7 @@ def member_names(
 ) -> dict[str, str]:
     """Returns member id -> short name, from member id -> client id; commands accept these names.
 
-    A member of a group that the broker assigns chooses a bare UUID as its id. Its short name begins
+    A member of a group whose broker assigns chooses a bare UUID as its id. Its short name begins
     with its client id, unless two names would then be equal.
     """
     from kafka_rebalance.plans.changes.short_names import own_short_name

@@ -20,7 +20,7 @@ _HANGING = "  "
 
 
 def wrapped(text: str, most: int, indent: str = "", more: str = "") -> list[str]:
-    """Returns lines of `most` columns; `more` also indents further ones. Names stay whole."""
+    """Returns lines of at most `most` columns; `more` indents later lines. Names stay whole."""
     lines = textwrap.wrap(
         shown(text),
         most,

@@ -161,7 +161,7 @@ def _lines(cells: Sequence[str], layout: _Layout, left: Sequence[int]) -> Iterat
     if layout.above:
         names = (" " * layout.gap).join(filter(None, cells[: layout.above]))
         yield from (f" {line}" for line in _wrapped(names, layout.widths[0]) if line)
-        cells = ["", *cells[layout.above :]]  # the empty one indents the lines below the names
+        cells = ["", *cells[layout.above :]]  # the empty cell indents the lines below the names
     sizes = [0, *layout.widths[layout.above :]] if layout.above else layout.widths
     wrapped = [_wrapped(cell, size) for cell, size in zip(cells, sizes, strict=True)]
     left = [place + 1 - max(1, layout.above) for place in left]

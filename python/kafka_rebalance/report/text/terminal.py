@@ -126,7 +126,7 @@ def shown_streams() -> Iterator[None]:
 def byte_progress(source: BinaryIO) -> Iterator[Callable[[BinaryIO], None]]:
     """Shows how much of a file has been read; call the yielded function with the file."""
     total = _size(source)
-    if total is None or sys.stdout.isatty():  # a pipe has no size; a terminal shows the lines
+    if total is None or sys.stdout.isatty():  # a pipe has no size; printed lines show progress
         yield lambda _: None
         return
     with _bar("groups", total) as update:
@@ -143,7 +143,7 @@ def time_progress(what: str, until_ms: int) -> Iterator[Callable[[int], None]]:
 @contextmanager
 def item_progress(what: str) -> Iterator[Callable[[int, int], None]]:
     """Shows how many items are done; call the yielded function with that number and the total."""
-    if sys.stdout.isatty():  # a terminal shows the lines
+    if sys.stdout.isatty():  # the printed lines show the progress
         yield lambda *_: None
         return
     with _bar(what, 100) as update:
@@ -157,7 +157,7 @@ def _bar(what: str, total: int) -> Iterator[Callable[[int], None]]:
         yield lambda _: None
         return
     last = -1
-    own: TextIO = getattr(sys.stderr, "own", sys.stderr)  # passes control characters
+    own: TextIO = getattr(sys.stderr, "own", sys.stderr)  # this one passes control characters
 
     def update(done: int) -> None:
         nonlocal last

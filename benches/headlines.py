@@ -37,9 +37,10 @@ class Comparison(NamedTuple):
 def ratio(row: Row, peer: str, field: str, ours: str = "core") -> float | None:
     """Returns how many times longer the peer takes; None if the time of one of them is missing."""
     theirs, mine = row["peers"][peer].get("ms"), _time(row, ours, field)
-    if theirs is not None and ours == MADE:
-        theirs += row["peers"][peer]["make_ms"]
-    return None if theirs is None or mine is None else theirs / mine
+    if theirs is None or mine is None:
+        return None
+    making = row["peers"][peer]["make_ms"] if ours == MADE else 0.0
+    return (theirs + making) / mine
 
 
 def _time(row: Row, ours: str, field: str) -> float | None:

@@ -50,8 +50,9 @@ def test_a_lost_rack_of_members_without_racks_is_not_checked(
     in_racks = (kr.Topic("t", 4, racks=(("a", "b"),) * 4),)
     file.write_text(replace(group("g", 2, 4), topics=in_racks).to_json(), encoding="utf-8")
     code, out = run(capsys, file, "--remove-rack", "a")
-    said = "Nothing was checked: 0 of 1 group checked (1 is not known); 1 warning, no errors."
-    assert (code, out.splitlines()[0]) == (0, said)
+    said = "Nothing was checked (exit code 3): 0 of 1 group checked (1 is not known); "
+    assert (code, out.splitlines()[0]) == (3, f"{said}1 warning, no errors.")
+    assert out.count("none of the 2 members has a client.rack") == 1
     assert run(capsys, file, "--remove-rack", "a", "--fail-on", "not known")[0] == 4
 
 

@@ -21,7 +21,7 @@ def said(members: tuple[Member, ...], assignor: str, topic: Topic) -> list[str]:
     """Returns the explanation of t-0 in a plan of one round, without its first and last line."""
     plan = kr.plan(GroupSpec("g", (topic,), members), assignor, engine="reference")
     (heading, *steps), rounds = plan.explain("t-0"), len(plan.rounds)
-    assert heading == "rebalance as it is, round 1 (eager):"
+    assert heading == "a rebalance without a change, round 1 (eager):"
     assert rounds == 1
     return steps[:-1]
 

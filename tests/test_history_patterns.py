@@ -123,7 +123,7 @@ def test_a_storm_is_no_reason_for_static_membership_if_few_members_come_back() -
         ]
         found = next(one for one in find_patterns(storm, storm=10) if one.kind == "storm")
         assert found.instead.startswith(advice)
-        assert f"({spares} of these {len(found.generations)} fewer)" in found.instead
+        assert f"({spares} of these {len(found.generations)} fewer: " in found.instead
         assert found.spares == spares
 
 

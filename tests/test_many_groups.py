@@ -321,7 +321,7 @@ def test_compare_of_many_groups_has_the_price_of_each_switch(run: Any) -> None:
         f"{steps.rebalances} rebalances and {steps.moves} moves once."
     )
     rows = {line.split()[0]: line.split()[1:] for line in table.splitlines()}
-    assert rows["group"][-1] == "price"
+    assert rows["group"][-1] == "switch"
     assert rows["single"][:2] == ["range", "range"]
     assert rows["two"][-3:] == [f"{steps.rebalances}", "/", f"{steps.moves}"]
     grown = kr.compare(single, ["partitions a=4"])

@@ -320,7 +320,7 @@ def test_no_warning_is_printed_for_equal_subscriptions(
     members = tuple(kr.Member(f"m{n}", ("a", "b")) for n in range(3))
     file.write_text(GROUP.edited(members=members).to_json() + "\n", encoding="utf-8")
     assert main(["plan", str(file)]) == 0
-    assert "hang" not in capsys.readouterr().out
+    assert " hang" not in capsys.readouterr().out
 
 
 # The tool -----------------------------------------------------------------------------------------

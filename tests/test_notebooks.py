@@ -161,8 +161,9 @@ def test_print_shows_the_table_of_a_plan() -> None:
 def test_a_simulated_run_has_its_answer_and_a_row_for_each_rebalance() -> None:
     group = SMALL.owning(kr.assign(SMALL))
     run = kr.simulate(kr.scenario(group, ["add-members=1"]))
-    assert str(run) == f"a-g: adding 1 member: {run.summary}"
+    titled = "a-g: adding 1 member (assumed: starting a partition 0 ms, stopping one 0 ms)"
+    assert str(run) == f"{titled}: {run.summary}"
     assert run.summary.startswith("1 rebalance after the start-up; ")
     found = _table(run)
-    assert found.notes == [run.summary, run.title]
+    assert found.notes == [run.summary, titled]
     assert [row[-1] for row in found.rows[2:]] == [str(one.causes) for one in run.rebalances[1:]]

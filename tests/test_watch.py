@@ -249,8 +249,8 @@ def test_a_plan_that_came_true_or_not(
     later = after(before, *before.members, kr.Member("d-9", ("t", "u")))
     other = after(before, *before.members, kr.Member("a-9", ("t", "u")))
     for state, told in (
-        (later, "as in the plan of the given changes"),
-        (other, "10 partitions with other members than in the plan of the given changes"),
+        (later, "as in your plan (add-members=1)"),
+        (other, "10 partitions with other members than in your plan (add-members=1)"),
     ):
         assert watch_states(monkeypatch, [before, state], "--add-members", "1") == 0
         assert capsys.readouterr().out.endswith(f": as predicted (roundrobin); {told}\n")
@@ -344,7 +344,7 @@ def test_watch_follows_real_consumers() -> None:
         )  # fmt: skip
         assert watch.stderr is not None
         assert watch.stdout is not None
-        assert "watching billing by its descriptions: cooperative" in watch.stderr.readline()
+        assert "watching billing by asking the broker: cooperative" in watch.stderr.readline()
         second = ConfluentCooperative(broker.address, "b")
         joined = json.loads(watch.stdout.readline())
         second.close()
@@ -374,7 +374,7 @@ def test_watch_ends_at_ctrl_c_and_after_its_time() -> None:
         # This broker has no topic __consumer_offsets.
         said = watch.stderr.readline()
         assert "following descriptions: topic __consumer_offsets: the cluster shows no" in said
-        assert "watching billing by its descriptions: range" in watch.stderr.readline()
+        assert "watching billing by asking the broker: range" in watch.stderr.readline()
         watch.send_signal(signal.SIGINT)
         assert watch.wait(FAR_S) == 130
         assert "Traceback" not in watch.stderr.read()

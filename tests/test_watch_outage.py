@@ -166,9 +166,9 @@ def test_the_command_follows_a_converted_group(
         "(consumer/uniform)\n"
     )
     assert err.replace("kafka-rebalance: ", "").splitlines() == [
-        "watching g by its records: range, 1 member, 2 partitions",
+        "watching g in __consumer_offsets: range, 1 member, 2 partitions",
         "g was converted: the broker assigns it now, by consumer/uniform",
-        "watching g by its descriptions: consumer/uniform, 1 member, 2 partitions",
+        "watching g by asking the broker: consumer/uniform, 1 member, 2 partitions",
         "1 rebalance, 0 not as predicted",
     ]
 

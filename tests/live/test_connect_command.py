@@ -73,4 +73,4 @@ def test_planning_from_what_is() -> None:
     assert {tuple(task) for task in back["assigned_tasks"]} == lost
     connectors = counted(len(now[leaves]["connectors"]), "connector")
     assert f"nowhere: {connectors}, {counted(len(lost), 'task')}" in table.stdout
-    assert "lost with its worker, and kept for it in case it returns, until 300s" in table.stdout
+    assert "its worker is gone: kept for it in case it returns, until 300s" in table.stdout

@@ -104,7 +104,7 @@ def test_the_leader_of_a_mixed_group(tmp_path: Path, capsys: pytest.CaptureFixtu
                 command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
             ) as watch:
                 assert watch.stderr is not None
-                assert "watching mixed by its descriptions" in watch.stderr.readline()
+                assert "watching mixed by asking the broker" in watch.stderr.readline()
                 java.send(wait=False, close=["j1"])
                 out, _ = watch.communicate(timeout=2 * FAR_S)
             await_stable(server, {GROUP: 2})
@@ -137,7 +137,10 @@ def test_watch_sees_each_rebalance_in_the_log(tmp_path: Path) -> None:
             command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
         ) as watch:
             assert watch.stderr is not None
-            assert "watching mixed by its records: cooperative-sticky" in watch.stderr.readline()
+            assert (
+                "watching mixed in __consumer_offsets: cooperative-sticky"
+                in watch.stderr.readline()
+            )
             java.tell(add=[member("j2")])
             java.tell(close=["j2"])
             out, err = watch.communicate(timeout=2 * FAR_S)

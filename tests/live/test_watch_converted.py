@@ -43,7 +43,7 @@ def test_a_group_is_converted_while_it_is_watched(tmp_path: Path) -> None:
         java.send(wait=False, add=[member(name) for name in ("a", "b", "c")])
         await_stable(server, {GROUP: 3})
         with Watch(server, GROUP, "--rebalances", "5") as watch:
-            watch.line(f"watching {GROUP} by its records: range, 3 members")
+            watch.line(f"watching {GROUP} in __consumer_offsets: range, 3 members")
             java.send(wait=False, close=["c"])
             left = watch.line("left: c")
             java.send(wait=False, add=[member("c", assignors=[], configs=CONSUMER)])
@@ -55,7 +55,7 @@ def test_a_group_is_converted_while_it_is_watched(tmp_path: Path) -> None:
             ended = watch.line("5 rebalances")
             code = watch.process.wait(FAR_S)
     assert f"{GROUP} was converted: the broker assigns it now, by consumer/uniform" in converted
-    assert f"watching {GROUP} by its descriptions: consumer/uniform, 3 members" in converted
+    assert f"watching {GROUP} by asking the broker: consumer/uniform, 3 members" in converted
     assert "Empty" not in converted
     for line, assignor in ((left, "range"), (joined, "range")):
         assert f": as predicted ({assignor})" in line

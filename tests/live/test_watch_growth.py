@@ -44,13 +44,14 @@ def test_new_partitions_are_a_rebalance_when_the_members_see_them(tmp_path: Path
             with Watch(server, GROUP, "--rebalances", "2") as by_records:
                 by_records.line(f"there is no group {GROUP} yet")
                 java.send(wait=False, add=members[:1])
-                by_records.line(f"watching {GROUP} by its records: range, 1 member, 4 partitions")
+                begun = "in __consumer_offsets: range, 1 member, 4 partitions"
+                by_records.line(f"watching {GROUP} {begun}")
                 java.send(wait=False, add=members[1:])
                 assert "as predicted (range)" in by_records.line("generation 2, joined: b")
                 await_stable(server, {GROUP: 2})
                 told = ("--partitions", "t=6", "--rebalances", "1")
                 with Watch(server, GROUP, *told) as by_descriptions:
-                    by_descriptions.line(f"watching {GROUP} by its descriptions: range, 2 members")
+                    by_descriptions.line(f"watching {GROUP} by asking the broker: range, 2 members")
                     admin.create_partitions({"t": 6})
                     by_descriptions.line("partitions: t 4 -> 6; no rebalance yet; waiting")
                     lines = by_descriptions.line("1 rebalance, 0 not as predicted")
@@ -58,6 +59,6 @@ def test_new_partitions_are_a_rebalance_when_the_members_see_them(tmp_path: Path
                 recorded = by_records.line("2 rebalances, 0 not as predicted")
                 codes.add(by_records.process.wait(FAR_S))
     grown = "as predicted (range)"
-    assert f"partitions: t 4 -> 6: {grown}; as in the plan of the given changes\n" in lines
+    assert f"partitions: t 4 -> 6: {grown}; as in your plan (partitions t=6)\n" in lines
     assert recorded.count(grown) == 1
     assert codes == {0}

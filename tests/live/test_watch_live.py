@@ -95,7 +95,7 @@ def test_each_change_of_a_group_that_the_broker_assigns_is_as_predicted(tmp_path
         ("share", "share/simple"),
         ("streams", "streams/sticky"),
     ):
-        assert f"by its descriptions: {assignor}, 2 members, " in begun[group_id]
+        assert f"by asking the broker: {assignor}, 2 members, " in begun[group_id]
         first, second = (
             re.fullmatch(rf"group epoch (\d+), {what}: .+: as predicted \({assignor}\)\n", line)
             for what, line in (("joined", joined[group_id]), ("left", left[group_id]))

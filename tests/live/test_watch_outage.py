@@ -58,7 +58,8 @@ def test_the_coordinators_broker_dies(source: str, tmp_path: Path) -> None:
         await_stable(server, {group_id: 1})
         changes = ["--add-members", "1"] if source == "descriptions" else []
         with Watch(server, group_id, "--rebalances", "2", *changes) as watch:
-            watch.line(f"watching {group_id} by its {source}")
+            how = "by asking the broker" if changes else "in __consumer_offsets"
+            watch.line(f"watching {group_id} {how}")
             broker.kill(DEAD)
             watch.line("its coordinator does not answer")
             back = watch.line("its coordinator answers again")

@@ -27,11 +27,13 @@ _LEVELS: dict[Severity, tuple[str, str]] = {
 
 
 def text_lines(verdict: Verdict) -> Iterator[str]:
-    """Yields the verdict, then a line for each problem, first those that fail the check."""
+    """Yields the verdict, then a line for each problem, group by group: first those that fail."""
     yield verdict.summary
     if verdict.problems:
         yield ""
-    for one in sorted(verdict.problems, key=verdict.fails, reverse=True):
+    ranked = sorted(verdict.problems, key=verdict.fails, reverse=True)
+    order = list(dict.fromkeys(one.group_id for one in ranked))
+    for one in sorted(ranked, key=lambda one: order.index(one.group_id)):
         mark = "FAILS" if verdict.fails(one) else "known" if one.is_known else "noted"
         yield harmless(f"{mark}  {one.severity:7}  {one.group_id}: {one.kind}: {one.text}")
 

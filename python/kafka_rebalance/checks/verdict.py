@@ -47,6 +47,7 @@ class ProblemKind(NamedTuple):
 
 NOT_KNOWN = "not known"
 """The kind of problem if a plan cannot tell: a rack is lost, and no member names its rack."""
+_LEFT_OUT = ("rebalancing", NOT_KNOWN)
 
 
 ERROR = "error"
@@ -107,7 +108,8 @@ def of_group(group: TriagedGroup, limits: Mapping[str, int]) -> Iterator[Problem
     """Yields a group's findings, and the limits that its present state exceeds."""
     for note in group.findings:
         if note.severity is not None:
-            yield Problem.of(group.group_id, note.kind, note.text)
+            helps = "; `compare` shows what helps" if note.kind in ("idle", "uneven") else ""
+            yield Problem.of(group.group_id, note.kind, f"{note.text}{helps * bool(note.ask)}")
     figures = {"lag": group.lag, "rebalances-per-hour": group.rebalances}
     if isinstance(one := group.described, Description):
         spread = (one.balance.max - one.balance.min) - (one.possible.max - one.possible.min)
@@ -231,25 +233,30 @@ class Verdict(NamedTuple):
         return [one for one in self.problems if self.fails(one)]
 
     @property
+    def checked(self) -> int:
+        """Returns the number of groups without those that are rebalancing, or not known."""
+        return self.groups - sum(one.kind in _LEFT_OUT for one in self.problems)
+
+    @property
     def summary(self) -> str:
         """Returns the verdict as a sentence."""
         if not self.groups:
             return f"Nothing was checked: there is no {self.noun}."
         failures, counts = self.failures, Counter(one.kind for one in self.problems)
-        left_out = {"rebalancing": counts["rebalancing"], NOT_KNOWN: counts[NOT_KNOWN]}
-        checked = self.groups - sum(left_out.values())
         noted = Counter(one.severity for one in self.problems if not self.fails(one))
         others = [counted(noted[one], one) for one in SEVERITIES if noted[one]]
         if not failures:
             left = f"; {', '.join(others)}" if others else ""
             left += ", no errors" if others and not noted["error"] else ""
             groups = f"{counted(self.groups, self.noun)} checked"
-            if checked < self.groups:
-                why = (
-                    f"{n} {'is' if n == 1 else 'are'} {kind}" for kind, n in left_out.items() if n
-                )
-                groups = f"{checked} of {groups} ({', '.join(why)})"
-            return f"{'Passed' if checked else 'Nothing was checked'}: {groups}{left}."
+            if self.checked < self.groups:
+                left_out = [(kind, counts[kind]) for kind in _LEFT_OUT if counts[kind]]
+                why = [f"{n} {'is' if n == 1 else 'are'} {kind}" for kind, n in left_out]
+                if self.checked and counts[NOT_KNOWN]:
+                    why += [f'which only --fail-on "{NOT_KNOWN}" fails']
+                groups = f"{self.checked} of {groups} ({', '.join(why)})"
+            passed = "Passed" if self.checked else "Nothing was checked (exit code 3)"
+            return f"{passed}: {groups}{left}."
         more = f"; also {', '.join(others)}" if others else ""
         more += f"; {counts[NOT_KNOWN]} not known" if counts[NOT_KNOWN] else ""
         kinds = Counter(one.kind for one in failures)

@@ -91,7 +91,7 @@ def run(args: argparse.Namespace) -> int:
 _COOPERATIVE, _HEAD_BYTES = b'cooperative-sticky","assignment":', 4096
 _NEXT_ROUNDS = (
     "cooperative-sticky: a line is round 1; a partition that goes from one member to another is in "
-    "no line, but in round 2 (plan shows both)"
+    "no line, but in round 2 (`plan` shows both rounds)"
 )
 
 
@@ -110,7 +110,7 @@ def _next_round(line: bytes, args: argparse.Namespace) -> str:
         old = next(name for name, owned in rounds[0].held.items() if later[0] in owned)
         new = next(name for name, owned in withheld.items() if owned)
         goes = shown(f"{partitions_text(later)} goes from {old} to {new}")
-    return f"{shown(group.group_id)}: round 1 of 2: {goes} in the next one (plan shows both)"
+    return f"{shown(group.group_id)}, round 1 of 2: {goes} in the next (`plan` shows both rounds)"
 
 
 def _answer(

@@ -32,6 +32,7 @@ from kafka_rebalance.plans.affected import is_already
 from kafka_rebalance.plans.changes.text import change_from_text
 from kafka_rebalance.plans.leaders import plans_by_leader
 from kafka_rebalance.plans.rebalance_plan import RebalancePlan
+from kafka_rebalance.plans.summary import is_not_known
 from kafka_rebalance.present.description import Description
 from kafka_rebalance.report.text.sentences import print_note
 from kafka_rebalance.settings.clients import LIBRARIES, Client
@@ -138,8 +139,9 @@ def run(args: argparse.Namespace) -> int:
             found, lines = _planned(args, one.described.group, alone=len(rows) == 1)
             left_out.append(lines)
             if isinstance(found, RebalancePlan):
-                answers.append(f"{one.group_id}: {found.summary}")
                 problems += of_plan(found, limits)
+                if not is_not_known(found):
+                    answers.append(f"{one.group_id}: {found.summary}")
             elif found is None and any(map(is_already, lines)):
                 answers.append(unchanged(one.group_id, lines))
             elif found is not None:
@@ -316,4 +318,4 @@ def _print(verdict: Verdict, args: argparse.Namespace, answers: Sequence[str]) -
         print(line.replace("##[", "\\u0023#["))
     if verdict.failures:
         return FINDINGS_FAIL
-    return DONE if verdict.groups else SOME_ERRORS
+    return DONE if verdict.checked else SOME_ERRORS

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from kafka_rebalance.errors import GroupError
 from kafka_rebalance.group.line_files import MAX_LINE_BYTES, read_lines, read_text
-from kafka_rebalance.group.spec import counted
+from kafka_rebalance.group.spec import counted, first_of
 from kafka_rebalance.playback import coordinator_runs as trace
 from kafka_rebalance.playback.driver import Driver
 from kafka_rebalance.playback.text import Command, play
@@ -57,7 +57,7 @@ def run(args: argparse.Namespace) -> int:
             raise  # `play` shows the error as the command's answer, and goes on
 
     lines = play(_RESULT.sub("", text), step).split("\n")[:-1]
-    print(f"# Result: {_ends(lines)}{f'; {errors} refused' if errors else ''}.\n")
+    print(f"# Result: {_ends(lines, tracer)}{f'; {errors} refused' if errors else ''}.\n")
     for shown in lines:
         print(shown)
     return of_errors(errors)
@@ -67,12 +67,17 @@ _RESULT = re.compile(r"\A# Result: .*\n\n?")
 _CHANGE = re.compile(r"(\S+) (\S+) \w+ -> (\w+) generation=(-?[0-9]+)")
 
 
-def _ends(lines: list[str]) -> str:
+def _ends(lines: list[str], tracer: trace.Tracer) -> str:
     """Returns how many rebalances began, and the last state of each group."""
     ends, count = dict[str, str](), 0
     for before, line in pairwise(["", *lines]):
         if one := _CHANGE.fullmatch(line):
             why = f", when the {before.partition(' ')[2]}" if before.endswith(" is due") else ""
+            why = re.sub(r"the heartbeat of (\S+) is due", r"\1's session ran out", why)
             ends[one[2]] = f"{one[2]} is {one[3]} (generation {one[4]}) since {one[1]}{why}"
+            group = tracer.broker.coordinator.classic_group(one[2])
+            members = group.members.values() if group and one[3] == "PreparingRebalance" else ()
+            if away := [tracer.names.name_of(m.member_id) for m in members if not m.parked_join]:
+                ends[one[2]] += f"; it waits for {first_of(away, 3)} to join again"
             count += one[3] == "PreparingRebalance"
     return "; ".join([counted(count, "rebalance"), *ends.values()])

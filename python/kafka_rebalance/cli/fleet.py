@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 _EXAMPLES = 20
 """The largest number of groups in the file that `_advice` writes."""
 
+_SAID = ("moves", "without a reader", "another recommended")  # in the first sentence
 _LEADERS = """\
 each group was played with Java's assignor, unless its assignor names another library's
 (librdkafka/range); for other leaders ask about one group:
@@ -241,10 +242,9 @@ def _report(
         switch.show()
     rate = done.groups / done.seconds
     print(f"{counted(done.groups, 'group')} in {done.seconds:.1f} s ({rate:,.0f} a second)")
-    shown = [(name, count) for name, count in done.counts.items() if count or "recomm" not in name]
-    words = [f"{done.errors:,} with errors"]
-    words += [f"{count:,} {name.replace('_', ' ')}" for name, count in shown]
-    print(", ".join(words))
+    counts = [(n, name.replace("_", " ")) for name, n in done.counts.items() if n]
+    if more := [f"{n:,} {name}" for n, name in counts if switch is not None or name not in _SAID]:
+        print(", ".join(more))
     for name, count in left_out.items():
         print(f"left out: {count:,} {name}")
     for name, count in causes.items():

@@ -351,7 +351,7 @@ def _json(name: str, run: "Run") -> dict[str, Any]:
         "assumed": run.assumed,
         "of_seeds": run.of_seeds or None,
         "run": name or None,
-        "summary": str(run),
+        "summary": f"{run.title}: {run.summary}",
         "totals": dataclasses.asdict(totals(run)),
         "settlings": [one._asdict() for one in settlings(run)],
         "rebalances": [

@@ -8,7 +8,7 @@ from collections.abc import Callable, Set
 from dataclasses import asdict, dataclass, field
 from typing import Any, cast
 
-from kafka_rebalance.assignors.registry import SERVER_SIDE, STREAM
+from kafka_rebalance.assignors.registry import SERVER_SIDE, STREAM, library_of
 from kafka_rebalance.errors import AssignorThrows, GroupError, NotReachedError, shown
 from kafka_rebalance.follow.cluster import RECORDS, FollowedCluster
 from kafka_rebalance.follow.rebalances import FollowedRebalance
@@ -156,13 +156,14 @@ class _Watch:
             far = None
             if self.told is not None and after is not None and is_reached(self.told, after):
                 far, self.told = distance(self.told, after), None
+            changes = ", ".join(map(str, self.args.changes))
             self.wrong += one.judged is not None and not one.judged.is_predicted
             self.seen += 1
             if self.args.json:
-                print(contract.dumps(_document(one, far)), flush=True)
+                print(contract.dumps(_document(one, far, changes)), flush=True)
             else:
                 group = f"{shown(row.group_id)}: " if self.names is None or self.names[1:] else ""
-                print(f"{group}{_line(one, far)}", flush=True)
+                print(f"{group}{_line(one, far, changes)}", flush=True)
 
     def described(self, group: GroupSpec, source: str) -> None:
         group_id, before = group.group_id, self.groups.get(group.group_id)
@@ -252,23 +253,24 @@ def _waiting(group_id: str, why: str) -> str:
     return f"{shown(group_id)}: {why}; waiting"
 
 
-def _document(one: FollowedRebalance, far: int | None) -> dict[str, Any]:
+def _document(one: FollowedRebalance, far: int | None, changes: str) -> dict[str, Any]:
     row = one.row
     judged = {"group_id": row.group_id, "generation_id": row.generation_id, "as_predicted": None}
     if one.judged is not None:
         judged = one.judged.to_dict()
     more = {} if far is None else {"told_elsewhere": far}
     causes = [asdict(cause) for cause in row.causes]
-    return judged | more | {"summary": _line(one, far), "causes": causes}
+    return judged | more | {"summary": _line(one, far, changes), "causes": causes}
 
 
 def _beginning(group: GroupSpec, source: str) -> str:
     """Returns a line on the state in which the watch begins."""
     size = f"{counted(len(group.members), 'member')}, {counted(len(owners(group)), _noun(group))}"
-    return f"watching {group.group_id} by its {source}: {group.assignor}, {size}"
+    how = "in __consumer_offsets" if source == RECORDS else "by asking the broker"
+    return f"watching {group.group_id} {how}: {group.assignor}, {size}"
 
 
-def _line(one: FollowedRebalance, far: int | None) -> str:
+def _line(one: FollowedRebalance, far: int | None, changes: str) -> str:
     """Returns a line about a rebalance, with the short names of members that `plan` prints."""
     row, judged, after = one.row, one.judged, one.after
     unit = "group epoch" if row.protocol in SERVER_SIDE else "generation"
@@ -278,7 +280,8 @@ def _line(one: FollowedRebalance, far: int | None) -> str:
     )
     if judged is None or after is None:
         return shown(f"{generation}{counted(row.members, 'member')}: not judged; why: {why}")
-    how = f"as predicted ({judged.assignor})"
+    by_library = library_of(judged.assignor) and judged.assignor not in SERVER_SIDE
+    how = f"as predicted ({'led by ' if by_library else ''}{judged.assignor})"
     if judged.is_predicted and judged.event.startswith("back: "):
         how = NO_REBALANCE
     elif not judged.is_predicted:
@@ -289,7 +292,7 @@ def _line(one: FollowedRebalance, far: int | None) -> str:
     told = ""
     if far is not None:
         than = "as" if far == 0 else f"{counted(far, _noun(after))} with other members than"
-        told = f"; {than} in the plan of the given changes"
+        told = f"; {than} in your plan ({changes})"
     members = (*(one.before.members if one.before else ()), *after.members)
     names = member_names({m.member_id: m.client_id for m in members})
     text = f"{generation}{_event(judged, after)}: {how}{told}"

@@ -124,7 +124,7 @@ def idle(answer: RoundAnswer) -> list[Idle]:
         if memory.scheduled_rebalance_ms > 0:
             # The memory still lists lost work as assigned, but no worker runs it or is assigned it.
             lost = _within(left, memory.assigned) - running(answer.result.assigned)
-            why = "lost with its worker, and kept for it in case it returns"
+            why = "its worker is gone: kept for it in case it returns"
             found.append(Idle(lost, why, memory.scheduled_rebalance_ms))
             left = left - lost
     found.append(Idle(left, "assigned, but the worker did not get the answer", None))

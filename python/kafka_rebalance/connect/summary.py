@@ -64,12 +64,12 @@ def _at_the_end(one: Idle, last: RoundAnswer, owner: Mapping[_Item, str]) -> str
     if one.until_ms is None or one.until_ms <= now_ms:
         return f"{_counted(items)} nowhere: {one.why}"
     gone = dict.fromkeys(owner[item] for item in items)
-    of = f"{next(iter(gone))}, which left," if len(gone) == 1 else f"{len(gone)} workers that left"
-    runs = _counted(items).replace(" run", f" of {of} run")
-    kept = (
-        f"kept for {'it' if len(gone) == 1 else 'them'} for {seconds(one.until_ms - now_ms)} more"
+    of = f"{next(iter(gone))}, which is" if len(gone) == 1 else f"{len(gone)} workers, which are"
+    runs = _counted(items).replace(" run", f" of {of} gone, run")
+    kept = f"kept for {'it' if len(gone) == 1 else 'them'}"
+    return (
+        f"{runs} nowhere for {seconds(one.until_ms - now_ms)} more, {kept}, then on another worker"
     )
-    return f"{runs} nowhere: {'it is' if len(items) == 1 else 'they are'} {kept}"
 
 
 def seconds(ms: int) -> str:

@@ -130,10 +130,12 @@ def _storm(rows: Sequence[RecordedRebalance]) -> Pattern:
     within = f"{seconds / 60:.1f} minutes" if seconds >= 120 else f"{seconds:.0f} s"
     named = ", ".join(f"{number} {kind}" for kind, number in causes[:4])
     told = f"{len(rows)} rebalances in {within}: {named}"
-    spared, kind = max((_spared(rows, kind), kind) for kind, _ in causes)
+    spared, kind = max((len(_spared(rows, kind)), kind) for kind, _ in causes)
     if causes[0][0] in _UNSIZED:
         spared, kind = 0, causes[0][0]
-    fewer = f" ({spared} of these {len(rows)} fewer)" if spared else ""
+    of_kind = Counter(row.cause for row in _spared(rows, kind)).most_common()
+    parts = ", ".join(f"{number} of {dict(causes)[one]} {one}" for one, number in of_kind)
+    fewer = f" ({spared} of these {len(rows)} fewer: {parts})" if spared else ""
     instead = f"{_INSTEAD[kind]}{fewer}" if spared or kind in _UNSIZED else ""
     return _pattern("storm", rows, told, instead, spared)
 
@@ -142,15 +144,15 @@ def _storm(rows: Sequence[RecordedRebalance]) -> Pattern:
 _UNSIZED = ("gone", "requested")
 
 
-def _spared(rows: Sequence[RecordedRebalance], kind: str) -> int:
-    """Returns how many rebalances of a storm its remedy would have spared."""
+def _spared(rows: Sequence[RecordedRebalance], kind: str) -> list[RecordedRebalance]:
+    """Returns the rebalances of a storm that the remedy of `kind` would have spared."""
     if kind == "rejoined":
-        return len(_of_restarts(rows, [one for row in rows for one in row.back]))
+        return _of_restarts(rows, [one for row in rows for one in row.back])
     if kind in ("joined", "left"):  # a run of such rows would have been one row
-        ran = [row.cause == kind for row in rows if row.cause != "second round"]
-        return sum(one and before for before, one in pairwise(ran))
+        first = [row for row in rows if row.cause != "second round"]
+        return [one for before, one in pairwise(first) if before.cause == one.cause == kind]
     sized = kind in _INSTEAD and kind not in _UNSIZED
-    return sum(row.cause == kind for row in rows) if sized else 0
+    return [row for row in rows if sized and row.cause == kind]
 
 
 _INSTEAD = {
@@ -192,7 +194,7 @@ def _rolled(
     within = _of_restarts([row for row in rows if row.time_ms <= run[-1].time_ms], back)
     told = f"{len(names)} members restarted one after another, in {len(within)} rebalances"
     session = session_for(back) // 1000
-    instead = f"as static members with sessions above {session} s: no rebalance"
+    instead = f"static members with sessions above {session} s: no rebalance"
     if within:
         yield _pattern("rolling", within, told, instead, len(within))
 
@@ -241,9 +243,10 @@ def _new_ids(rows: Sequence[RecordedRebalance]) -> Iterator[Pattern]:
     )
     session = session_for(back)
     instead = (
-        f"with group.instance.id and session.timeout.ms above {session:,} ms, 95% of these "
-        "absences would be no rebalance, unless the client sends LeaveGroup when it stops; a "
-        "member that is gone for good is then noticed that late"
+        f"group.instance.id, and session.timeout.ms above {session:,} ms (longer than 95% of these "
+        "absences): then they are no rebalance if the client sends no LeaveGroup when it stops "
+        "(Java's static members send none, others may); a member that is gone for good is then "
+        "noticed that late"
     )
     yield _pattern("new ids", of_back or list(rows), told, instead, len(of_back))
 

@@ -87,6 +87,8 @@ def _outcome(group: GroupSpec, steps: Sequence[Step], tp: TopicPartition) -> str
     rounds, silent = len(played), sum(tp in one.unavailable for one in played)
     moves = f"{tp} stays with {after}" if before == after else f"{tp} goes from {before} to {after}"
     of_them = "meanwhile" if silent == rounds else f"in {silent} of them"
+    if (silent, rounds) == (1, 2) and any(tp in one for one in played[0].withheld.values()):
+        of_them = "between the two"
     without = f"; nobody reads it {of_them}" if silent else ""
     if silent == rounds == 1 and played[0].kind == "eager":
         read_by_nobody = counted(len(played[0].unavailable), "partition")

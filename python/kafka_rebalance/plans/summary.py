@@ -26,7 +26,7 @@ def summary(plan: "RebalancePlan") -> str:
     noun = "partition" if plan.group.subtopologies is None else "task"
     moved = _moved(plan, figures, sum(counts), noun)
     idle = _idle(plan, figures, counts, noun)
-    unknown, silent = _unknown_racks(plan), _without_reader(figures, sum(counts), noun)
+    unknown, silent = _unknown_racks(plan), _without_reader(plan, figures, sum(counts), noun)
     if is_not_known(plan) and not figures.leaderless:
         return unknown.rstrip()
     return f"{unknown}{_taken(plan)}{idle}{'; '.join([moved, *silent])}."
@@ -100,28 +100,32 @@ def _moved(plan: "RebalancePlan", figures: "Figures", total: int, noun: str) -> 
     return f"{what} takes {rebalances} and {counted(figures.moves, 'move')}"
 
 
-def _without_reader(figures: "Figures", total: int, noun: str) -> list[str]:
+def _without_reader(plan: "RebalancePlan", figures: "Figures", total: int, noun: str) -> list[str]:
     """Returns clauses: how many partitions have no reader for a time, wait, or have no leader.
 
     `figures.unavailable` also counts partitions that the changes delete, so it can exceed `total`.
     """
-    said, silent, then = [], figures.unavailable, ""
+    said, silent, then, once = [], figures.unavailable, "", "one rebalance"
     if waiting := figures.waiting:
         waits, their = ("waits", "its") if waiting == 1 else ("wait", "their")
-        said.append(f"{counted(waiting, noun)} {waits} while {their} member is down")
-        then = "then "
+        down = [one for one in plan.steps if one.waiting]
+        until = f"while {their} member is down"
+        if all(one.rounds and "comes back" not in one.cause for one in down):
+            until = f"until {their} member's session ends (45 s by default)"
+        said.append(f"{counted(waiting, noun)} {waits} {until}")
+        are_these = waiting > 1 and {*plan.waiting} == {*plan.unavailable}
+        then, once = "then these " if are_these else "then ", "one rebalance more"
     have = "has" if silent == 1 else "have"
-    if silent and figures.unavailable_rounds > silent:
-        said.append(
-            f"{then}{counted(silent, noun)} {have} no reader in one rebalance or more "
-            f"({figures.unavailable_rounds} times in all)"
-        )
+    if silent and (times := figures.unavailable_rounds) > silent:
+        where = f"one rebalance or more ({times} times in all)"
+        where = "each of these rebalances" if times == silent * figures.rounds else where
+        said.append(f"{then}{counted(silent, noun)} {have} no reader in {where}")
     elif silent >= total > 0:
         every = f"all {counted(silent, noun)}" if silent > 1 else f"the {noun}"
         said.append(f"{then}{every} {have} no reader meanwhile")
     elif silent:
         of_them = counted(silent, noun) if then else f"{silent} of them"
-        said.append(f"{then}{of_them} {have} no reader for one rebalance, the others keep theirs")
+        said.append(f"{then}{of_them} {have} no reader for {once}, the others keep theirs")
     if figures.leaderless:
         said.append(f"{counted(figures.leaderless, noun)} without a leader")
     still = f"every {noun} has a reader all the time" if figures.rounds else "nothing moves"

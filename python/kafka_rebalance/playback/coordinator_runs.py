@@ -50,7 +50,7 @@ class Tracer:
     broker: VirtualBroker = field(default_factory=VirtualBroker)
     _clients: dict[str, _Client] = field(default_factory=dict)
     _senders: dict[int, str] = field(default_factory=dict)  # request id -> name of the sender
-    _names: IdNames = field(default_factory=IdNames)
+    names: IdNames = field(default_factory=IdNames)
 
     def step(self, command: Command) -> list[str]:
         """Plays one command. Errors: GroupError with the line if the command cannot be read."""
@@ -81,7 +81,7 @@ class Tracer:
         known = self._clients.setdefault(name, _Client())
         return {
             "client": name,
-            "m": self._names.id_of(command.option("id", known.member_id)),
+            "m": self.names.id_of(command.option("id", known.member_id)),
             "gen": command.number("generation", known.generation_id),
             "inst": command.options.get("instance", known.group_instance_id) or None,
         }
@@ -113,7 +113,7 @@ class Tracer:
         if name == "leader":
             if group is None or group.leader_id is None:
                 raise command.error("the group has no leader")
-            name = self._names.name_of(group.leader_id)
+            name = self.names.name_of(group.leader_id)
         given = {
             self._clients[option].member_id: data
             for option, data in command.options.items()
@@ -160,14 +160,14 @@ class Tracer:
     def _line(self, effect: interface.Effect | interface.AppendFailed) -> str:
         match effect:
             case interface.Respond(number, response):
-                return f"-> {self._senders[number]}: {response_line(response, self._names)}"
+                return f"-> {self._senders[number]}: {response_line(response, self.names)}"
             case interface.Transition(group_id, before, after, generation):
                 return f"{group_id} {before} -> {after} generation={generation}"
             case interface.Expired(key):
-                whose = self._names.name_of(key.member_id) if key.member_id else key.group_id
+                whose = self.names.name_of(key.member_id) if key.member_id else key.group_id
                 return f"{key.kind} of {whose} is due"
             case interface.Append(_, records, _, None):
-                return f"append {self._names.records(records)}"
+                return f"append {self.names.records(records)}"
             case interface.Append(_, _, producer, committed):
                 return f"append {'COMMIT' if committed else 'ABORT'} of producer {producer}"
             case interface.AppendFailed(_, error):
@@ -190,7 +190,7 @@ class Tracer:
             return
         if response.error_code in (ErrorCode.NONE, ErrorCode.MEMBER_ID_REQUIRED):
             self._clients[name].member_id = response.member_id
-            self._names.call(response.member_id, name)
+            self.names.call(response.member_id, name)
         if response.error_code is ErrorCode.NONE:
             self._clients[name].generation_id = response.generation_id
 

@@ -49,8 +49,9 @@ def in_words(run: "Run") -> str:
     stopped = stops_text(len(ends), len({each.member for each in ends}), longest_ms)
     idle = f"no {run.held} {without_reader(run.held)}"
     if one.unavailable_ms:
-        idle = f"{unread_text(one.unavailable_ms, run.held, run.assumed)}, the longest "
-        idle += f"{one.longest_gap_ms / 1000:,.1f} s{_why_long(run, one.longest_gap_ms)}"
+        longest = f"{_at_most(one.longest_gap_ms)}{_why_long(run, one.longest_gap_ms)}"
+        idle = f"a {run.held} is {without_reader(run.held)} {longest}, in all "
+        idle += f"{one.unavailable_ms / 1000:,.1f} {run.held}-seconds"
     end = "not settled at the end"
     if one.settled_ms is not None:
         end = f"settled at {one.settled_ms / 1000:,.1f} s"
@@ -61,7 +62,7 @@ def stops_text(times: int, members: int, longest_ms: int) -> str:
     """Returns how often running members stop, each of them once or more, and for how long."""
     if not times:
         return " and no running member stops"
-    most = f"for up to {longest_ms / 1000:,.1f} s" if longest_ms >= 100 else "for less than 0.1 s"
+    most = _at_most(longest_ms)
     verb = "stops" if members == 1 else "stop"
     who = f"{counted(members, 'running member')} {verb}"
     if times > members:
@@ -69,13 +70,8 @@ def stops_text(times: int, members: int, longest_ms: int) -> str:
     return f"; {who} {most}{' each' if times > 1 else ''}"
 
 
-def unread_text(unread_ms: int, held: str, assumed: str, between: str = "") -> str:
-    """Returns the partition-seconds without a reader as text; notes an assumed start of 0 ms."""
-    free = f"starting a {held} 0 ms"
-    notes = [between, f"assumed: {free}" if assumed.startswith(f"assumed: {free}") else ""]
-    noted = "; ".join(filter(None, notes))
-    unread = f"{unread_ms / 1000:,.1f} {held}-seconds {without_reader(held)}"
-    return f"{unread} ({noted})" if noted else unread
+def _at_most(ms: int) -> str:
+    return f"for up to {ms / 1000:,.1f} s" if ms >= 100 else "for less than 0.1 s"
 
 
 def _why_long(run: "Run", longest_ms: int) -> str:

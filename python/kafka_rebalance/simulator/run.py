@@ -93,11 +93,12 @@ class Run(Frozen):
         return in_words(self)
 
     def __str__(self) -> str:
-        return f"{self.title}: {self.summary}"
+        return f"{self.title} ({self.assumed}): {self.summary}"
 
     def _repr_html_(self) -> str:
         columns = ("from_ms", "to_ms", "generation_id", "rounds", "causes")
-        return small_table(self.title, columns, self.rebalances, attrgetter(*columns), self.summary)
+        title, row = f"{self.title} ({self.assumed})", attrgetter(*columns)
+        return small_table(title, columns, self.rebalances, row, self.summary)
 
 
 _START_UP_MS = 10_000

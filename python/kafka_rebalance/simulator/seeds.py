@@ -25,7 +25,6 @@ from .measure import (
     stops_text,
     totals,
     unavailability,
-    unread_text,
     without_reader,
 )
 from .run import Run, start_up_until_ms
@@ -103,8 +102,9 @@ class SeedRuns(Frozen):
         if count.is_one:
             rebalances = rebalances_text(count.least or 0, spreads["rounds"].median or 0)
         least, most = (f"{(ms or 0) / 1000:,.1f}" for ms in (unread.least, unread.most))
-        between = "" if unread.is_one else f"{least} to {most} with other seeds"
-        idle = unread_text(unread.median or 0, self.held, self.assumed, between)
+        between = "" if unread.is_one else f" ({least} to {most} with other seeds)"
+        idle = f"{(unread.median or 0) / 1000:,.1f} {self.held}-seconds "
+        idle += f"{without_reader(self.held)}{between}"
         parts = self.part_spreads()
         stopped = [one.stopped.median or 0 for one in parts]
         longest_ms = max((one.longest_stop_ms.median or 0 for one in parts), default=0)

@@ -7,6 +7,7 @@ led last, or if the caller names them. An eager group's own assignor (`rounds.li
 planned twice: for the present lists, and as if its members listed only this assignor.
 """
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
@@ -73,8 +74,7 @@ class Comparison(Frozen):
         if name is None:
             return f"No assignor is recommended: {self.reason}."
         label = alone_label(name) if self.keeps_assignor and self.alone is not None else name
-        why = f"it {self.reason.removeprefix(f'{label} ')}"
-        why = why if self.reason.startswith(f"{label} ") else self.reason
+        why = self._why(label)
         if self.keeps_assignor and self.alone is None:
             return f"Keep {name}: {why}."
         price, steps = "", self.migration
@@ -83,7 +83,8 @@ class Comparison(Frozen):
         elif steps is None and self.group.assignor is not None:
             price = "; but a leader dies in a rebalance of the switch to it"
         elif steps is not None and steps.moves is not None:
-            rebalances = counted(steps.rebalances, "rebalance")
+            most = "at most " * ((steps.from_default or steps).rebalances < steps.rebalances)
+            rebalances = f"{most}{counted(steps.rebalances, 'rebalance')}"
             price = f"; getting there costs {rebalances} and {counted(steps.moves, 'move')} once"
             if {one.way for one in steps.recipes} == {"stop all"}:
                 price = "; to get there, all members stop once (no rolling restart)"
@@ -91,6 +92,22 @@ class Comparison(Frozen):
             return f"No advice: only {name} was compared{price}."
         do = "List" if self.keeps_assignor else "Switch to"
         return f"{do} {label}: {why}{price}."
+
+    def _why(self, label: str) -> str:
+        """Returns the reason; if it begins with `label`, with "it", the change, and what stops."""
+        why = re.sub(rf"^{re.escape(label)} ", "it ", self.reason)
+        figures = {name.removesuffix(" <"): one.figures for name, one in self.rows()}
+        best, own = figures.get(label), figures.get(self.group.assignor or "")
+        stops = f"stops {counted(best.unavailable if best else 0, 'partition')}"
+        again = (one and one.unavailable_rounds - one.unavailable for one in figures.values())
+        if not any(again):
+            why = re.sub(r"^it stops partitions \d+ times?", f"it {stops}", why)
+        if why.startswith("it leaves ") and best and own and best.unavailable < own.unavailable:
+            why = re.sub(r"(;|$)", rf", and {stops} instead of {own.unavailable}\1", why, count=1)
+        if why.endswith("there is only one partition"):
+            why += ", which one member reads under every assignor"
+        in_it = "" if self.changes else f"in {AS_IT_IS.cause} "
+        return re.sub(r"^it (?=loads|leaves|stops|makes|reads)", f"{in_it}it ", why)
 
     def __repr__(self) -> str:
         return f"<Comparison {clipped(self.title)}: recommended is {self.recommended}>"

@@ -46,7 +46,7 @@ class GroupEvent(NamedTuple):
     edit: Callable[[GroupSpec, MadeUp], Edited]
 
 
-AS_IT_IS = GroupEvent("rebalance as it is", lambda group, _: Edited(group))
+AS_IT_IS = GroupEvent("a rebalance without a change", lambda group, _: Edited(group))
 """The only event of a plan without changes: the group rebalances, but nothing is edited."""
 
 

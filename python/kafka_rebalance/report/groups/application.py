@@ -213,7 +213,7 @@ def _if_quick(course: Course, quick: Course) -> str:
     text = (
         f"Not known before: which copies are restored within the {time_text(FOLLOW_UP_MS)} before "
     )
-    text += "a follow-up; below, none. If all are, the plan has "
+    text += "a follow-up. Below, none of them is; if all are, the plan has "
     text += f"{counted(quick.probings, 'probing rebalance')} in place of {course.probings}"
     found = [tasks_text(course.depending())] if course.depending() else []
     found += ["standby tasks"] * any(of.standby for of in course.tasks.values())

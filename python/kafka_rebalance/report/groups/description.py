@@ -55,7 +55,6 @@ def print_description(one: Description, given: str, *, everything: bool) -> None
         print_wrapped(f"Read in the rack of a replica: {share_text(one.rack_share)}.")
     if one.lags is not None:
         print_wrapped(_lag(one, names))
-    print()
     print_findings((*one.findings, *one.facts), names)
     print_notes(lists_notes(group, group.assignor), {}, given)
     asks = dict.fromkeys(finding.ask for finding in one.findings if finding.ask)
@@ -68,8 +67,8 @@ def print_description(one: Description, given: str, *, everything: bool) -> None
 
 def print_findings(findings: Sequence[Note], names: Mapping[str, str]) -> None:
     """Prints a line for each finding; `names` maps member ids to the names in the table above."""
-    if not findings:
-        print("Nothing to report.")
+    if findings:
+        print()
     for finding in findings:
         print_wrapped(finding_text(finding, names), "", "  ")
 

@@ -202,7 +202,6 @@ def _print_lag(one: AssignedByBroker | StreamsGroupWithLag, more: str = "") -> N
 
 
 def _print_end(findings: Sequence[Note], names: Mapping[str, str], what: str, command: str) -> None:
-    print()
     print_findings(findings, names)
     print()
     print(f"This shows {what}:")

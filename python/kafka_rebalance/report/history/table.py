@@ -22,6 +22,8 @@ _TOLD = (("requested", "log"), ("follow-up", "exact"), ("settings changed", "exa
 GROUP_COLUMNS = ["group", "rebalances", "avoidable", "within", "moves", "causes", "patterns"]
 
 _MOST_CAUSES = 3
+_HELPS = " Most helpful: "
+_AWAY = " ({} more wait for a member that is away)"
 _USEFUL = ("rolling", "flapping", "new ids", "never settles", "never warm", "idle", "storm")
 """The kinds of patterns. If two remedies save equally much, that of the first kind is shown."""
 
@@ -36,9 +38,10 @@ def print_groups(groups: _Groups, patterns: Sequence[Pattern], *, everything: bo
     if order[1:]:
         rows, mine = groups[order[0]], [one for one in patterns if one.group_id == order[0]]
         text = f"{counted(total_moves(rows), 'move')} in {counted(len(rows), 'rebalance')}"
-        text += f", {max((one.spares for one in mine), default=0) or 'none'} of them avoidable."
+        text += f", {max((one.spares for one in mine), default=0) or 'none'} of them avoidable"
         advice = shortened(advice_of(mine), names_in(rows))
-        print_wrapped(f"Begin with {order[0]}: {text}{advice}")
+        end = ":" if advice and not advice.startswith(_HELPS) else "."
+        print_wrapped(f"Begin with {order[0]}: {text}{end}{advice}")
     shown = order if everything else order[:WORST]
     print_table(GROUP_COLUMNS, [group_cells(name, groups, patterns) for name in shown], left=(5, 6))
     if len(shown) < len(order):
@@ -59,8 +62,10 @@ def answer_of(rows: Sequence[RecordedRebalance], groups: int = 1) -> str:
     causes = Counter(row.cause for row in rows)
     second = causes.pop("second round", 0)
     said = [f"{times(number)} {CAUSES[kind]}" for kind, number in causes.most_common(_MOST_CAUSES)]
-    if others := causes.total() - sum(n for _, n in causes.most_common(_MOST_CAUSES)):
-        said.append(f"{times(others)} something else")
+    if others := [number for _, number in causes.most_common()[_MOST_CAUSES:]]:
+        most = f"{'at most ' * (max(others) > 1)}{times(max(others))}"
+        many = f"{sum(others):,} from other causes, {most} each"
+        said.append(f"{times(others[0])} another cause" if len(others) == 1 else many)
     text += f": {', '.join(said)}" if said else ""
     if second:
         text += f"; {second} {'is a second round' if second == 1 else 'are second rounds'} of these"
@@ -75,7 +80,7 @@ def advice_of(patterns: Sequence[Pattern]) -> str:
         return ""
     best = min(known, key=lambda one: (-one.spares, _USEFUL.index(one.kind)))
     told = "" if best.kind == "storm" else f" {best.told}."
-    return f"{told} Instead: {best.instead.partition('; ')[0]}."
+    return f"{told}{_HELPS}{best.instead.partition('; ')[0]}."
 
 
 def times(number: int) -> str:
@@ -288,10 +293,12 @@ def _remedies(totals: Mapping[tuple[str, bool], tuple[int, ...]], own: str | Non
     (least, who), *more = reversed(helps.items())
     text = f"With {who}: {counted(least[0], 'rebalance')} instead of {now[0]}, and "
     text += f"{counted(least[2], 'partition')} without a reader instead of {now[2]}"
-    text += "".join(f"; with {who}: {sums[0]} and {sums[2]}" for sums, who in more)
+    text += _AWAY.format(least[3]) * bool(least[3])
+    for sums, who in more:
+        text += f"; with {who}: {sums[0]} and {sums[2]}{_AWAY.format(sums[3]) * bool(sums[3])}"
     if totals[best, False][2] < now[2]:
         text += "; the switch itself costs rebalances, once (see compare)"
-    return f"{text}. Compared with the same events under {own}. "
+    return f"{text}. Compared with the same events under {own}, which ran last. "
 
 
 def _of_all(played: Sequence[Counterfactual]) -> list[str]:

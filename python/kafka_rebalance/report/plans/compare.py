@@ -58,6 +58,11 @@ def print_comparison(
         print()
     if clock:
         print_wrapped(clock)
+    if clock.endswith(":"):  # eager against cooperative
+        source = given if given.startswith("--") else f"--from {given}"
+        options = [shell_option("--change", one) for one in comparison.changes]
+        options += ["--compare eager,cooperative", "--costs 200ms/100ms"]
+        print(f"     kafka-rebalance simulate {source} {' '.join(options)}")
     _print_change(comparison, given)
 
 
@@ -88,22 +93,14 @@ def _print_change(comparison: Comparison, given: str) -> None:
     if comparison.switch_protocol is not None:
         protocol = comparison.switch_protocol.partition("/")[0]
         print_wrapped(
-            f"{comparison.recommended} needs group.protocol={protocol}. This plays the change, and "
-            "has its settings:"
+            f"{comparison.recommended} needs group.protocol={protocol}. This command plans the "
+            "switch and lists the settings:"
         )
         switch = shell_option("--switch-protocol", comparison.switch_protocol)
         print(f"  kafka-rebalance plan {given} {switch}")
     migration = comparison.migration
     if migration is not None:
         print_migration(migration, comparison.group.group_id)
-
-
-_LENGTHS = (
-    " Rounds differ in length: an eager round stops all members, but only for a short time; "
-    "{} a moving partition waits for {}."
-)
-_COOPERATIVE = ("in a cooperative group", "the second round")
-_BY_BROKER = ("where the broker assigns,", "a heartbeat of its old owner, then of its new one")
 
 
 def _clock(comparison: Comparison, times: Times) -> str:
@@ -121,12 +118,16 @@ def _clock(comparison: Comparison, times: Times) -> str:
         return ""
     best = [name for name, unread in known.items() if unread == least]
     is_mixed = len({_is_eager(group, name) for name in (*best, recommended)}) > 1
-    waits_for = _BY_BROKER if recommended in SERVER_SIDE else _COOPERATIVE
-    lengths = _LENGTHS.format(*waits_for) if is_mixed else ""
+    text = (
+        f"If a partition starts and stops in 0 ms: {seconds_text(known[recommended])} "
+        f"partition-seconds without a reader under {recommended}, {seconds_text(least)} under "
+        f"{in_words(best)}. The recommendation counts partitions and moves"
+    )
+    if not is_mixed or recommended in SERVER_SIDE:
+        return f"{text}; seconds depend on what is assumed."
     return (
-        f"The price in seconds: {seconds_text(known[recommended])} partition-seconds without a "
-        f"reader under {recommended}, {seconds_text(least)} under {in_words(best)}.{lengths} The "
-        "recommendation counts partitions and moves; seconds depend on what is assumed."
+        f"{text}: an eager round is short but stops all, a cooperative one lets moving partitions "
+        "wait for the next. If starts take time, it can be the other way round:"
     )
 
 

@@ -86,13 +86,10 @@ def _before_switch(plan: RebalancePlan) -> tuple[Step, ...]:
 def step_notes(step: Step) -> list[str]:
     """Returns notes on a step, to be printed after its cause; they do not cover its rounds."""
     notes = []
-    if step.waiting and "comes back" not in step.cause and step.rounds:
-        notes.append(
-            f": {waits(len(step.waiting))} until the sessions of the members there time out (45 s "
-            "by default); only then does the group rebalance"
-        )
-    elif step.waiting:
-        notes.append(f"; {waits(len(step.waiting))} for it")
+    if step.waiting:
+        is_lost = "comes back" not in step.cause and step.rounds
+        how = " until the sessions there end; then the group rebalances" if is_lost else " for it"
+        notes.append(f"; {waits(len(step.waiting))}{how}")
     if step.leaderless:
         names, one = (
             partitions_text(step.leaderless, _CHARACTERS_IN_SENTENCE),
@@ -275,7 +272,7 @@ def _print_samples(samples: Samples, names: Mapping[str, str], *, everything: bo
 def _ends_of(tp: TopicPartition, samples: Samples, names: Mapping[str, str]) -> str:
     """Returns how often a partition moves, and who most often owns it at the samples' ends."""
     ends = ", ".join(
-        f"{names.get(member_id, member_id)} {count}"
+        f"{names.get(member_id, member_id)} in {count}"
         for member_id, count in samples.ends[tp].most_common(4)
     )
     more = len(samples.ends[tp]) - 4

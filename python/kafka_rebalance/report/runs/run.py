@@ -52,7 +52,7 @@ def summary_of(runs: Mapping[str, Run]) -> str:
     """Returns the title, then the summary of one run, or a sentence that ranks several."""
     first, *others = runs.values()
     if not others:
-        return str(first)
+        return f"{first.title}: {first.summary}"
     sums = {name: measure.totals(run) for name, run in runs.items()}
     figures = {
         name: (one.unavailable_ms, one.stopped_ms, one.rebalances) for name, one in sums.items()

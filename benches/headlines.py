@@ -36,10 +36,11 @@ class Comparison(NamedTuple):
 
 def ratio(row: Row, peer: str, field: str, ours: str = "core") -> float | None:
     """Returns how many times longer the peer takes; None if the time of one of them is missing."""
-    theirs, mine = row["peers"][peer].get("ms"), _time(row, ours, field)
+    theirs: float | None = row["peers"][peer].get("ms")
+    mine = _time(row, ours, field)
     if theirs is None or mine is None:
         return None
-    making = row["peers"][peer]["make_ms"] if ours == MADE else 0.0
+    making: float = row["peers"][peer]["make_ms"] if ours == MADE else 0.0
     return (theirs + making) / mine
 
 

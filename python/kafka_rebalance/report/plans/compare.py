@@ -93,8 +93,8 @@ def _print_change(comparison: Comparison, given: str) -> None:
     if comparison.switch_protocol is not None:
         protocol = comparison.switch_protocol.partition("/")[0]
         print_wrapped(
-            f"{comparison.recommended} needs group.protocol={protocol}. This command plans the "
-            "switch and lists the settings:"
+            f"{comparison.recommended} needs group.protocol={protocol}. This plans the switch and "
+            "lists settings:"
         )
         switch = shell_option("--switch-protocol", comparison.switch_protocol)
         print(f"  kafka-rebalance plan {given} {switch}")

@@ -54,7 +54,7 @@ SCENARIOS: dict[str, tuple[str, Callable[[], object]]] = {
     "an end as text": ("until_ms: '5' is not an int", lambda: scenario(until_ms="5")),
     "an end before the start": ("until_ms: is -1; nothing", lambda: scenario(until_ms=-1)),
     "an event after the end": (
-        "happenings[0].at_ms: 9 ms is not before the end",
+        "happenings[0].at_ms: 9 ms is not within the run",
         lambda: scenario(until_ms=5, happenings=(happening(at_ms=9),)),
     ),
     "a title": ("title: 5 is not a str", lambda: scenario(title=5)),

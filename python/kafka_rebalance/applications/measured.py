@@ -19,9 +19,9 @@ from .replayed import Place, Replay, read_replay
 
 
 class Rates(NamedTuple):
-    """Measured rates, in records a second. `restore_rate` is the rate of the slowest copy that is
-    not caught up; if all are, `is_bound` is True, and the rate is the highest lower bound.
-    `write_rate` is the highest rate at which the changelogs of one task grow.
+    """Measured rates, in records a second. `restore_rate` is that of the slowest copy that has not
+    caught up. If all copies have, each rate is only a lower bound: `is_bound` is True, and
+    `restore_rate` is the highest bound. `write_rate` is the fastest growth of a task's changelogs.
     """
 
     restore_rate: int

@@ -2,7 +2,7 @@
 """Infers the subtopologies of an application from its present assignment.
 
 1. The user data that the leader sent holds the tasks of assigned partitions, and the partitions of
-   standby tasks: so each source topic belongs to a subtopology. All tasks show all source topics.
+   standby tasks. This shows the subtopology of each source topic: each topic is read by a task.
 2. A subtopology is stateful if a thread reported an offset sum for one of its tasks, or has a
    standby task of it.
 3. A changelog `<group>-…-changelog` belongs to a stateful subtopology with as many tasks as the

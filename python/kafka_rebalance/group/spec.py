@@ -209,7 +209,9 @@ class GroupSpec:
 
     @property
     def limit(self) -> int:
-        """Returns the limit of partitions or tasks: MAX_PARTITIONS, or the group's own number."""
+        """Returns the most partitions or tasks that a change of the group may lead to:
+        MAX_PARTITIONS, or the group's present number if that is larger.
+        """
         tasks = streams.all_tasks(self.subtopologies or (), self.num_standby_replicas or 0)
         return max(MAX_PARTITIONS, sum(topic.partitions for topic in self.topics), tasks)
 

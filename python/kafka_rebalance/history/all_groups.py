@@ -185,7 +185,7 @@ def read_record(group: GroupHistory, key: Key, record: OffsetsRecord) -> Iterato
 
 
 class WholeFrom:
-    """Computes `offset`: no record is missing from it to the last offset added.
+    """Computes `offset`: from there to the last offset added, no record is missing.
 
     Compaction removes records. One missing offset does not count: it may be a transaction's marker.
     """

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Plays the changes of a plan in Python, event by event, in the steps of `rebalance_plan.py`."""
+"""Plays the changes of a plan event by event, in the steps of `rebalance_plan.py`.
+
+Both engines come here if the core does not play the group; an assignor is then of the engine.
+"""
 
 from dataclasses import replace
 

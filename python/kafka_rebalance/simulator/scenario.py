@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The classes of a scenario: its topics and members, the network, and the events.
+"""The classes of a scenario: its topics and members, the network, and the events; its variants.
 
 A scenario is written in Python with these classes, or in TOML (`scenario_files.py`). Times are in
 ms from the scenario's start, and intervals are half-open. All random choices depend on one seed.
@@ -233,7 +233,7 @@ class Scenario(Message):
                         what = _NOUNS.get(kind, kind.removesuffix("s"))
                         raise GroupError(f"{path}.{kind}", f"no {what} {subject!r}")
             if not 0 <= one.at_ms <= self.until_ms:
-                raise GroupError(f"{path}.at_ms", f"{one.at_ms} ms is not before the end")
+                raise GroupError(f"{path}.at_ms", f"{one.at_ms} ms is not within the run")
 
     def _check_members(self) -> None:
         are_workers = {isinstance(plan.config, WorkerConfig) for plan in self.members}

@@ -42,8 +42,8 @@ pub struct DraftMember<'a> {
 }
 
 impl DraftMember<'_> {
-    /// Mirrors `other_assignor.sends_under`, except for the line about racks: a draft's member
-    /// whose subscription version has no rack field has no rack already.
+    /// Mirrors `other_assignor.sends_under`, but need not remove the rack (step 2 there): in a
+    /// draft, a member whose subscription version has no field for a rack has no rack.
     pub fn sends_under(&mut self, assignor: Assignor) {
         let sent = self.as_sent;
         let version = sent.subscription_version;

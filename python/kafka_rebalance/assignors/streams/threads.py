@@ -7,11 +7,11 @@ tasks that a thread got in earlier calls. Each call:
 1. The least number for each thread is (all loads + tasks) / threads, rounded down. The tasks are a
    `PriorityQueue` that was made from a collection.
 2. Not for stateless tasks: each thread takes the tasks that it reported, by lag and task, up to the
-   least number. The tasks that it reported beyond this number are remembered; a later thread
-   overwrites the memory of an earlier one.
+   least number. For each task that it reported beyond this number, the thread is remembered: the
+   last one, if several threads reported the task.
 3. Threads below the least number take the first task of the queue, in turns.
-4. A thread with exactly the least number may take one task more. Each remembered task goes to the
-   thread that reported it, if this thread may.
+4. A thread with exactly the least number may take one task more. Each remembered task goes to its
+   remembered thread, if that thread may still take one.
 5. The rest, in the order of the queue's array, goes in turn to the threads that still may take one.
 
 Source   StreamsPartitionAssignor.assignTasksToThreads (kafka-streams 4.3.1).

@@ -47,7 +47,8 @@ class ConfiguredTopology(Frozen):
 def described(topology: wire.StreamsTopology, counts: Mapping[str, int]) -> wire.DescribedTopology:
     """Returns a topology as descriptions show it, all lists sorted.
 
-    `counts` are the partitions of the topics, if the topology is ready: then all of them exist.
+    `counts` is topic -> number of partitions; it is empty unless the topology is ready, because
+    only then do all its topics exist.
     """
 
     def internal(topics: tuple[wire.InternalTopic, ...]) -> tuple[wire.InternalTopic, ...]:

@@ -100,3 +100,16 @@ def test_the_driver_answers_a_line_that_it_cannot_read() -> None:
     assert long == {"bad": None, "why": TOO_LONG}
     assert no_text["why"].startswith("not JSON: ")
     assert after == {"bad": "none"}
+
+
+@pytest.mark.parametrize("command", ["describe", "plan", "check"])
+def test_a_picture_is_one_error_and_a_damaged_line_before_groups_is_its_own(command: str) -> None:
+    group = {"group_id": "g", "assignor": "range", "topics": [{"name": "t", "partitions": 1}]}
+    line = json.dumps({**group, "members": [{"member_id": "a", "topics": ["t"]}]}).encode()
+    picture = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\n" * 20
+    whole, mixed = ran(command, "-", stdin=picture), ran(command, "-", stdin=picture + line)
+    assert whole.returncode == 2
+    assert whole.stderr.endswith(b"the input is binary\n")
+    assert whole.stderr.count(b"\n") == 1
+    assert b"line 1: not UTF-8" in mixed.stderr
+    assert b"g" in mixed.stdout

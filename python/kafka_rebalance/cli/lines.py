@@ -82,6 +82,9 @@ def group_lines(
         line = one[1] or b""
         is_json = size == 0 and line.lstrip()[:1] == b"{"
         size += 0 if line.isspace() else len(line)
+    known = [each or b"" for _, each in text]
+    if any(b"\0" in each for each in known) and not any(each[:2] == b'{"' for each in known):
+        raise GroupError("line", "these are no lines of groups: the input is binary")
     shown = [] if is_json else [(n, (each or b"").decode(errors="replace")) for n, each in text]
     options = {} if args is None else vars(args)
     topics, assume = options.get("topic", ()), options.get("assume", ())

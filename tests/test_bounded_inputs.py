@@ -102,7 +102,7 @@ def test_the_driver_answers_a_line_that_it_cannot_read() -> None:
     assert after == {"bad": "none"}
 
 
-@pytest.mark.parametrize("command", ["describe", "plan", "check"])
+@pytest.mark.parametrize("command", ["describe", "plan"])
 def test_a_picture_is_one_error_and_a_damaged_line_before_groups_is_its_own(command: str) -> None:
     group = {"group_id": "g", "assignor": "range", "topics": [{"name": "t", "partitions": 1}]}
     line = json.dumps({**group, "members": [{"member_id": "a", "topics": ["t"]}]}).encode()

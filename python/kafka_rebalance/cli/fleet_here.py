@@ -15,9 +15,10 @@ from kafka_rebalance.bulk.calls import assign_call, compare_call, plan_call
 from kafka_rebalance.bulk.local_files import answer_files, files_of, read_columns
 from kafka_rebalance.bulk.plan_totals import READ, PlanTotals, write_totals
 from kafka_rebalance.bulk.splits import Split, line_batches
+from kafka_rebalance.errors import NO_MEMBERS
 from kafka_rebalance.report.fleet import Bin
 
-from .fleet_jobs import asked, recommendable
+from .fleet_jobs import BETTER, asked, recommendable, withholding
 
 if TYPE_CHECKING:
     from kafka_rebalance.bulk.parts import Done
@@ -64,7 +65,10 @@ class Here:
         call = calls[args.word](**asked(args))
         how = {"tasks": args.tasks, "overwrite": args.overwrite}
         done = answer_files(self._files, args.output, args.word, [call], **how)
-        return replace(done, counts=_COUNTS[args.word](self._answers)), {}
+        counts = _COUNTS[args.word](self._answers)
+        if args.word == "assign":
+            counts.update(_count_round_1(self._answers, self._files))
+        return replace(done, counts=counts), {}
 
     def causes(self) -> dict[str, int]:
         return {}  # only records have causes of errors
@@ -144,6 +148,9 @@ class Here:
         for (_, change), one in self._changes.items():
             if change == "":
                 errors += one.errors
+        for row in () if self._changes else self.rows(("error", "error_kind")):
+            if row["error"] is not None and row["error_kind"] != NO_MEMBERS:
+                errors[row["error"]] += 1
         error, groups = min(errors.items(), key=lambda pair: (-pair[1], pair[0]))
         return {"error": error, "groups": groups}
 
@@ -174,32 +181,54 @@ def _all(kind: type, value: Any) -> list[Any]:
 
 
 def _count_assigned(output: str) -> dict[str, int]:
-    tables = read_columns(output, ["anomalies"])
-    return {"with_anomalies": sum(len(one) - one["anomalies"].null_count for one in tables)}
+    found = Counter(with_anomalies=0, cooperative=0)
+    for table in read_columns(output, ["assignor", "anomalies"]):
+        found["with_anomalies"] += len(table) - table["anomalies"].null_count
+        found["cooperative"] += sum(map(withholding().__contains__, table["assignor"].to_pylist()))
+    return found
+
+
+def _count_round_1(output: str, files: Iterable[Split]) -> dict[str, int]:
+    """Counts the groups that need a second round, and the partitions that are assigned in it."""
+    batches = (batch for file in files for batch in line_batches(file))
+    lines = (line for batch in batches for line in batch.column(0).to_pylist())
+    groups = partitions = 0
+    for table in read_columns(output, ["assignor", "assignment"]):
+        for name, given in zip(table["assignor"].to_pylist(), table["assignment"], strict=True):
+            line = next(lines)
+            if name in withholding() and given.is_valid:
+                there, group = given.as_py(), json.loads(line)
+                listed = {topic for member in group["members"] for topic in member["topics"]}
+                later = sum(one["partitions"] for one in group["topics"] if one["name"] in listed)
+                later -= sum(len(run["partitions"]) for one in there for run in one["partitions"])
+                groups, partitions = groups + (later > 0), partitions + later
+    return {"only_round_1": groups, "in_round_2": partitions}
 
 
 def _count_planned(output: str) -> dict[str, int]:
-    names = ("moves", "error", "settled", "unavailable")
-    tables = read_columns(output, names)
-    rows = [row for table in tables for row in table.to_pylist()]
-    return {
-        "not_affected": sum(row["moves"] is None and row["error"] is None for row in rows),
-        "unsettled": sum(row["settled"] is False for row in rows),
-        "moves": sum(row["moves"] or 0 for row in rows),
-        "without_a_reader": sum(row["unavailable"] or 0 for row in rows),
-    }
+    totals = PlanTotals()
+    for table in read_columns(output, READ):
+        for row in table.to_pylist():
+            totals.add(row)
+    names = ("not_affected", "unsettled", "moves", "with_moves", "uneven")
+    counts = {name: totals.counts[name] for name in names}
+    return {**counts, "without_a_reader": totals.counts["unavailable"]}
 
 
 def _count_compared(output: str) -> dict[str, int]:
     found: Counter[str] = Counter()
-    for table in read_columns(output, ("assignor", "recommended", "candidates", "error")):
-        texts = [table[name].to_pylist() for name in ("assignor", "recommended", "error")]
+    columns = ("assignor", "recommended", "reason", "error")
+    for table in read_columns(output, (*columns, "candidates")):
+        texts = [table[name].to_pylist() for name in columns]
         bare = table["candidates"].is_null().to_pylist()
-        for own, other, error, is_bare in zip(*texts, bare, strict=True):
+        for own, other, reason, error, is_bare in zip(*texts, bare, strict=True):
             found["not_affected"] += is_bare and error is None
-            found["another_recommended"] += own is not None and other not in (None, own)
-            found[f"recommended {other}"] += 1
-    names = ("not_affected", "another_recommended", *(f"recommended {n}" for n in recommendable()))
+            if own is not None and other not in (None, own):
+                found["another_recommended"] += 1
+                found[f"recommended {other}"] += 1
+                found.update(name for name, words in BETTER.items() if words in reason)
+    names = ("not_affected", "another_recommended", *BETTER)
+    names += tuple(f"recommended {name}" for name in recommendable())
     return {name: found[name] for name in names}
 
 

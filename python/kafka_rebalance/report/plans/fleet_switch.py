@@ -94,7 +94,9 @@ class FleetSwitch(NamedTuple):
             text += f"; {counted(waiting, 'partition')} {waits} member is down"
         text += "."
         if self.losing:
-            text += f" {counted(self.losing, 'group')} will read less within racks."
+            names = [f"{_name(one)} {_shares(one)}" for one in self.can if _loses_racks(one)]
+            text += f" {counted(self.losing, 'group')} will read less within racks"
+            text += f" ({first_of(names, _NAMED)})."
         return text
 
     def to_dict(self) -> dict[str, Any]:
@@ -111,8 +113,9 @@ class FleetSwitch(NamedTuple):
 
     def show(self) -> None:
         """Prints the summary, the first groups to switch, and the reasons why others cannot."""
-        print_wrapped(self.summary)
         shown = self.can[:_SHOWN]
+        order = f" Cheapest first{', those last' * bool(self.losing)}:" if shown else ""
+        print_wrapped(f"{self.summary}{order}")
         if shown:
             print_filled_table(_COLUMNS, [[*_cells(one)] for one in shown], right=_COLUMNS[3:])
         if len(self.can) > _SHOWN:
@@ -154,7 +157,12 @@ def _name(row: _Row) -> str:
 
 
 def _cells(row: _Row) -> Iterator[str]:
-    shares = [row["rack_share_before"], row["rack_share_after"]]
     yield from (cut(row.get("cluster") or "", 60), cut(row["group_id"], 60), row["assignor"])
     yield from (str(row[name]) for name in ("rounds", *_COSTS))
-    yield "" if shares == [None, None] else " to ".join(map(share_text, shares))
+    yield _shares(row)
+
+
+def _shares(row: _Row) -> str:
+    """Returns the shares of reads within racks, before and after; "" if they look equal."""
+    texts = [share_text(row[f"rack_share_{when}"]) for when in ("before", "after")]
+    return " to ".join(texts) if texts[0] != texts[1] else ""

@@ -9,16 +9,15 @@ import json
 import os
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from kafka_rebalance.assignors.registry import SERVER_SIDE, in_core, library_of, misspelt
+from kafka_rebalance.assignors.registry import in_core, misspelt
 from kafka_rebalance.bulk.paths import check_local, local
 from kafka_rebalance.errors import GroupError
 from kafka_rebalance.plans.changes.assignor import SwitchAssignor
-from kafka_rebalance.plans.changes.change import Change
 from kafka_rebalance.plans.changes.protocol import SwitchProtocol
 from kafka_rebalance.plans.summary import in_words
 from kafka_rebalance.report.text.names import counted, cut
@@ -39,8 +38,7 @@ if TYPE_CHECKING:
 _EXAMPLES = 20
 """The largest number of groups in the file that `_advice` writes."""
 
-_UNSAID = ("not_affected", "unsettled", "with_anomalies")
-"""The counts that the first sentence lacks."""
+_UNSAID = ("not_affected", "unsettled", "with_anomalies")  # not in the first sentence
 _LEADERS = """\
 each group was played with Java's assignor, unless its assignor names another library's
 (librdkafka/range); for other leaders ask about one group:
@@ -224,11 +222,10 @@ def _report(
         from kafka_rebalance.report.plans.fleet_switch import READ, FleetSwitch
 
         switch = FleetSwitch.of(fleet.rows(READ))
-    said = _summary(fleet, done) if switch is None else switch.summary
+    said = "" if switch is not None else _summary(fleet, done)
     if args.json:
         summary = {
-            "summary": said,
-            **({} if switch is None else switch.to_dict()),
+            **({"summary": said} if switch is None else switch.to_dict()),
             "groups": done.groups,
             "errors": done.errors,
             "never_end": done.never_ends,
@@ -246,11 +243,9 @@ def _report(
         switch.show()
     rate = done.groups / done.seconds
     print(f"{counted(done.groups, 'group')} in {done.seconds:.1f} s ({rate:,.0f} a second)")
-    names = _UNSAID if switch is None else done.counts
-    if more := [
-        f"{n:,} {name.replace('_', ' ')}" for name in names if (n := done.counts.get(name))
-    ]:
-        print(", ".join(more))
+    more = ((done.counts.get(name, 0), name.replace("_", " ")) for name in _UNSAID)
+    if unsaid := ", ".join(f"{n:,} {name}" for n, name in more if n):
+        print(unsaid)
     for name, count in left_out.items():
         print(f"left out: {count:,} {name}")
     for name, count in causes.items():
@@ -272,55 +267,38 @@ def _summary(fleet: "OnSpark | Here", done: "Done") -> str:
     if args.word == "assign":
         text = f"{groups} {'is' if answered == 1 else 'are'} assigned"
         if later := counts.get("in_round_2"):
-            wait = f"{counted(later, 'partition')} wait{'s' * (later == 1)} for the next"
-            text += f", {counts['only_round_1']:,} of them only round 1 of 2 ({wait})"
-        elif "in_round_2" not in counts and (some := counts.get("cooperative")):
-            text += (
-                f", {some:,} of them by cooperative-sticky (round 1 of 2 if a partition changes "
-            )
-            text += "hands; `plan` counts both)"
+            text += f", {counts['only_round_1']:,} of them only round 1 of 2 "
+            text += f"({counted(later, 'partition')} wait{'s' * (later == 1)} for the next)"
+        elif some := counts.get("perhaps_round_1"):
+            text += f", {some:,} of them by cooperative-sticky, perhaps only round 1 of 2"
     elif args.word == "compare":
         other = counts["another_recommended"]
         text = f"{other:,} of {groups} would do better with another assignor"
         if other:
-            text += _better(counts, other)
+            found = {name: counts[f"recommended {name}"] for name in recommendable()}
+            why = {"to stop less": counts["stop_less"], "to be more even": counts["more_even"]}
+            why["for other reasons"] = other - sum(why.values())
+            for name, n in found.items():
+                if n:
+                    text += f", {'all' if n == other > 1 else f'{n:,}'} with {name}"
+            text += f" ({', '.join(f'{n:,} {one}' for one, n in why.items() if n)})"
             end = ". The price of a switch: `compare --group`."
     else:
         what = in_words(args.changes)
-        moving, uneven = counts["with_moves"], counts["uneven"]
+        moving = counts["with_moves"]
         where = groups if moving == answered else f"{moving:,} of {groups}"
         text = f"{what[0].upper()}{what[1:]}: {counted(counts['moves'], 'move')} in {where}"
-        if any(_is_two_bounces(one) for one in args.changes):
+        if any(isinstance(one, SwitchAssignor) and "/" not in one.assignor for one in args.changes):
             text += ", in the first of two bounces (Java; `compare` has the whole)"
         stops = counted(counts["without_a_reader"], "partition")
         text += f"; {stops} without a reader in a rebalance or more"
-        if uneven:
-            text += f"; {uneven:,} {'is' if uneven == 1 else 'are'} less even than possible then"
+        if uneven := counts["uneven"]:
+            text += f"; {counted(uneven, 'group')} less even than possible afterwards"
     if done.errors:
         one = fleet.most_frequent_error()
-        often = "1 has an error" if done.errors == 1 else f"{done.errors:,} have errors, most often"
-        text += (
-            f"; {often}{f' ({n:,})' if (n := one['groups']) > 1 else ''}: {cut(one['error'], 200)}"
-        )
+        many = f"{done.errors:,} have errors, most often ({one['groups']:,})"
+        text += f"; {'1 has an error' if done.errors == 1 else many}: {cut(one['error'], 200)}"
     return f"{text}{end}"
-
-
-def _better(counts: Mapping[str, int], other: int) -> str:
-    """Returns which assignors would do better, and for how many groups each reason."""
-    names = {name: n for name in recommendable() if (n := counts[f"recommended {name}"])}
-    which = [f"{n:,} with {name}" for name, n in names.items()]
-    if len(names) == 1:
-        which = [f"{'all ' * (other > 1)}with {name}" for name in names]
-    less, even = counts["stop_less"], counts["more_even"]
-    why = {f"stop{'s' * (less == 1)} less": less, f"{'is' if even == 1 else 'are'} more even": even}
-    why["for other reasons"] = other - less - even
-    return f", {', '.join(which)} ({', '.join(f'{n:,} {one}' for one, n in why.items() if n)})"
-
-
-def _is_two_bounces(change: Change) -> bool:
-    if not isinstance(change, SwitchAssignor) or change.assignor in SERVER_SIDE:
-        return False
-    return library_of(change.assignor) is None
 
 
 def _advice(fleet: "OnSpark | Here") -> str:

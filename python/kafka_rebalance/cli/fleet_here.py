@@ -18,7 +18,7 @@ from kafka_rebalance.bulk.splits import Split, line_batches
 from kafka_rebalance.errors import NO_MEMBERS
 from kafka_rebalance.report.fleet import Bin
 
-from .fleet_jobs import BETTER, asked, recommendable, withholding
+from .fleet_jobs import BETTER, WITHHOLDING, asked, recommendable
 
 if TYPE_CHECKING:
     from kafka_rebalance.bulk.parts import Done
@@ -65,10 +65,7 @@ class Here:
         call = calls[args.word](**asked(args))
         how = {"tasks": args.tasks, "overwrite": args.overwrite}
         done = answer_files(self._files, args.output, args.word, [call], **how)
-        counts = _COUNTS[args.word](self._answers)
-        if args.word == "assign":
-            counts.update(_count_round_1(self._answers, self._files))
-        return replace(done, counts=counts), {}
+        return replace(done, counts=_COUNTS[args.word](self._answers, self._files)), {}
 
     def causes(self) -> dict[str, int]:
         return {}  # only records have causes of errors
@@ -180,32 +177,25 @@ def _all(kind: type, value: Any) -> list[Any]:
     return [one for one in value if isinstance(one, kind)] if isinstance(value, list) else []
 
 
-def _count_assigned(output: str) -> dict[str, int]:
-    found = Counter(with_anomalies=0, cooperative=0)
-    for table in read_columns(output, ["assignor", "anomalies"]):
+def _count_assigned(output: str, files: Iterable[Split]) -> dict[str, int]:
+    """Counts anomalies, and the groups and partitions that a second round completes."""
+    found = Counter(with_anomalies=0, only_round_1=0, in_round_2=0)
+    lines = (line for one in files for batch in line_batches(one) for line in batch.column(0))
+    for table in read_columns(output, ["assignor", "assignment", "anomalies"]):
         found["with_anomalies"] += len(table) - table["anomalies"].null_count
-        found["cooperative"] += sum(map(withholding().__contains__, table["assignor"].to_pylist()))
+        names = table["assignor"].to_pylist()
+        for name, given, line in zip(names, table["assignment"], lines, strict=False):
+            if name in WITHHOLDING and given.is_valid:
+                group = json.loads(line.as_py())
+                listed = {topic for member in group["members"] for topic in member["topics"]}
+                later = sum(one["partitions"] for one in group["topics"] if one["name"] in listed)
+                runs = (run for member in given.as_py() for run in member["partitions"])
+                later -= sum(len(run["partitions"]) for run in runs)
+                found.update(only_round_1=later > 0, in_round_2=later)
     return found
 
 
-def _count_round_1(output: str, files: Iterable[Split]) -> dict[str, int]:
-    """Counts the groups that need a second round, and the partitions that are assigned in it."""
-    batches = (batch for file in files for batch in line_batches(file))
-    lines = (line for batch in batches for line in batch.column(0).to_pylist())
-    groups = partitions = 0
-    for table in read_columns(output, ["assignor", "assignment"]):
-        for name, given in zip(table["assignor"].to_pylist(), table["assignment"], strict=True):
-            line = next(lines)
-            if name in withholding() and given.is_valid:
-                there, group = given.as_py(), json.loads(line)
-                listed = {topic for member in group["members"] for topic in member["topics"]}
-                later = sum(one["partitions"] for one in group["topics"] if one["name"] in listed)
-                later -= sum(len(run["partitions"]) for one in there for run in one["partitions"])
-                groups, partitions = groups + (later > 0), partitions + later
-    return {"only_round_1": groups, "in_round_2": partitions}
-
-
-def _count_planned(output: str) -> dict[str, int]:
+def _count_planned(output: str, _: Iterable[Split]) -> dict[str, int]:
     totals = PlanTotals()
     for table in read_columns(output, READ):
         for row in table.to_pylist():
@@ -215,7 +205,7 @@ def _count_planned(output: str) -> dict[str, int]:
     return {**counts, "without_a_reader": totals.counts["unavailable"]}
 
 
-def _count_compared(output: str) -> dict[str, int]:
+def _count_compared(output: str, _: Iterable[Split]) -> dict[str, int]:
     found: Counter[str] = Counter()
     columns = ("assignor", "recommended", "reason", "error")
     for table in read_columns(output, (*columns, "candidates")):

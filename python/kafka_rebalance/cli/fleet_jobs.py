@@ -162,10 +162,8 @@ class OnSpark:
         """Returns the most frequent error text, and how many groups have that error."""
         from pyspark.sql import functions as f
 
-        if self._plans is None:
-            rows = self._spark.read.parquet(self.args.output)
-        else:
-            rows = self._plans.where("change = ''")
+        plans = self._plans and self._plans.where("change = ''")
+        rows = plans or self._spark.read.parquet(self.args.output)
         bad = rows.where("error is not null and not (error_kind <=> 'no-members')")
         errors = bad.groupBy("error").count()
         row = errors.orderBy(f.desc("count"), "error").limit(1).collect()[0]
@@ -235,13 +233,10 @@ def recommendable() -> list[str]:
     return [name for name in BUILT_IN if name not in OURS]
 
 
+WITHHOLDING = [name for name, one in BUILT_IN.items() if one.withholds and name not in OURS]
+"""The assignors that assign a partition only after another member has revoked it."""
 BETTER = {"stop_less": " stops partitions ", "more_even": " leaves the fullest and the "}
 """A count of comparisons that recommend another assignor -> words in the reason of each."""
-
-
-def withholding() -> list[str]:
-    """Returns the assignors that assign a partition only after another member has revoked it."""
-    return [name for name, one in BUILT_IN.items() if one.withholds and name not in OURS]
 
 
 def _counts(word: str) -> "dict[str, Column]":
@@ -249,19 +244,16 @@ def _counts(word: str) -> "dict[str, Column]":
     from pyspark.sql import functions as f
 
     if word == "assign":
-        cooperative = f.count_if(f.col("assignor").isin(withholding()))
-        return {"with_anomalies": f.count("anomalies"), "cooperative": cooperative}
+        perhaps = f.count_if(f.col("assignor").isin(WITHHOLDING))
+        return {"with_anomalies": f.count("anomalies"), "perhaps_round_1": perhaps}
     if word == "plan":
-        after, possible = (
-            f.col(f"balance_{when}.max") - f.col(f"balance_{when}.min")
-            for when in ("after", "possible")
-        )
+        spreads = [f"balance_{when}.max - balance_{when}.min" for when in ("after", "possible")]
         return {
             "not_affected": f.count_if(f.isnull("moves") & f.isnull("error")),
             "unsettled": f.count_if(~f.col("settled")),
             "moves": f.coalesce(f.sum("moves"), f.lit(0)),
             "with_moves": f.count_if(f.col("moves") > 0),
-            "uneven": f.count_if(after > possible),
+            "uneven": f.count_if(f.expr(" > ".join(spreads))),
             "without_a_reader": f.coalesce(f.sum("unavailable"), f.lit(0)),
         }
     other = f.coalesce(f.col("assignor") != f.col("recommended"), f.lit(False))

@@ -10,6 +10,7 @@ from typing import Any
 
 from kafka_rebalance.frozen import Frozen
 from kafka_rebalance.group.html_tables import escaped
+from kafka_rebalance.report.text.names import counted
 from kafka_rebalance.report.text.pages import bar_chart, page, scrolled
 
 Totals = Any
@@ -65,7 +66,7 @@ class FleetReport(Frozen):
         stops, moves, worst = max(dear, key=lambda one: one[:2], default=(0, 0, now))
         if moves:
             text += f". The dearest of the changes that were played is {worst['change']}: it stops "
-            text += f"partitions of {stops:,} group{'s' * (stops != 1)}"
+            text += f"partitions of {counted(stops, 'group')}"
             text += f" and moves {moves:,}, where {worst['least_moves']:,} would do"
         return f"{text}."
 

@@ -62,9 +62,9 @@ class FleetSwitch(NamedTuple):
         return cls(sorted(can, key=_order), cannot, already, other, single)
 
     @property
-    def losing(self) -> int:
-        """Returns how many groups will read fewer partitions within their racks."""
-        return sum(map(_loses_racks, self.can))
+    def losing(self) -> list[str]:
+        """Returns the groups that will read fewer partitions within their racks, and the shares."""
+        return [f"{_name(one)} {_shares(one)}" for one in self.can if _loses_racks(one)]
 
     @property
     def unknown(self) -> list[_Row]:
@@ -93,10 +93,9 @@ class FleetSwitch(NamedTuple):
             waits = "waits while its" if waiting == 1 else "wait while their"
             text += f"; {counted(waiting, 'partition')} {waits} member is down"
         text += "."
-        if self.losing:
-            names = [f"{_name(one)} {_shares(one)}" for one in self.can if _loses_racks(one)]
-            text += f" {counted(self.losing, 'group')} will read less within racks"
-            text += f" ({first_of(names, _NAMED)})."
+        if losing := self.losing:
+            text += f" {counted(len(losing), 'group')} will read less within racks"
+            text += f" ({first_of(losing, _NAMED)})."
         return text
 
     def to_dict(self) -> dict[str, Any]:
@@ -108,7 +107,7 @@ class FleetSwitch(NamedTuple):
             "switched_already": self.already,
             "other_assignor": self.other,
             "only_one_protocol": self.single,
-            "lose_racks": self.losing,
+            "lose_racks": len(self.losing),
         }
 
     def show(self) -> None:

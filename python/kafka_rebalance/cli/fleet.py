@@ -24,7 +24,7 @@ from kafka_rebalance.report.text.names import counted, cut
 from kafka_rebalance.report.text.sentences import print_wrapped
 
 from . import of_errors
-from .fleet_jobs import OnSpark, command, recommendable
+from .fleet_jobs import BETTER, OnSpark, command, recommendable
 from .groups import add_changes
 from .options import add_max_partitions, add_table, whole
 
@@ -275,12 +275,11 @@ def _summary(fleet: "OnSpark | Here", done: "Done") -> str:
         other = counts["another_recommended"]
         text = f"{other:,} of {groups} would do better with another assignor"
         if other:
-            found = {name: counts[f"recommended {name}"] for name in recommendable()}
-            why = {"to stop less": counts["stop_less"], "to be more even": counts["more_even"]}
-            why["for other reasons"] = other - sum(why.values())
-            for name, n in found.items():
-                if n:
+            for name in recommendable():
+                if n := counts[f"recommended {name}"]:
                     text += f", {'all' if n == other > 1 else f'{n:,}'} with {name}"
+            why = {"to " + name.replace("_", " "): counts[name] for name in BETTER}
+            why["for other reasons"] = other - sum(why.values())
             text += f" ({', '.join(f'{n:,} {one}' for one, n in why.items() if n)})"
             end = ". The price of a switch: `compare --group`."
     else:

@@ -65,7 +65,48 @@ class Here:
         call = calls[args.word](**asked(args))
         how = {"tasks": args.tasks, "overwrite": args.overwrite}
         done = answer_files(self._files, args.output, args.word, [call], **how)
-        return replace(done, counts=_COUNTS[args.word](self._answers, self._files)), {}
+        return replace(done, counts=getattr(self, f"_count_{args.word}")()), {}
+
+    def _count_assign(self) -> dict[str, int]:
+        """Counts anomalies, and the groups and partitions that wait for a second round."""
+        found = Counter(with_anomalies=0, only_round_1=0, in_round_2=0)
+        batches = (batch for file in self._files for batch in line_batches(file))
+        lines = (line for batch in batches for line in batch.column(0))
+        for table in read_columns(self._answers, ["assignor", "assignment", "anomalies"]):
+            found["with_anomalies"] += len(table) - table["anomalies"].null_count
+            columns = (table["assignor"].to_pylist(), table["assignment"])
+            for name, given, line in zip(*columns, lines, strict=False):
+                if name not in WITHHOLDING or not given.is_valid:
+                    continue
+                group = json.loads(line.as_py())
+                listed = {topic for member in group["members"] for topic in member["topics"]}
+                later = sum(one["partitions"] for one in group["topics"] if one["name"] in listed)
+                runs = (
+                    run["partitions"] for member in given.as_py() for run in member["partitions"]
+                )
+                later -= sum(map(len, runs))
+                found.update(only_round_1=later > 0, in_round_2=max(later, 0))
+        return found
+
+    def _count_plan(self) -> dict[str, int]:
+        totals = PlanTotals()
+        for row in self.rows(READ):
+            totals.add(row)
+        names = ("not_affected", "unsettled", "moves", "with_moves", "uneven")
+        counts = {name: totals.counts[name] for name in names}
+        return {**counts, "without_a_reader": totals.counts["unavailable"]}
+
+    def _count_compare(self) -> dict[str, int]:
+        names = ("not_affected", "another_recommended", *BETTER)
+        names += tuple(f"recommended {name}" for name in recommendable())
+        found = Counter(dict.fromkeys(names, 0))
+        for row in self.rows(("assignor", "recommended", "reason", "error")):
+            own, other, reason = row["assignor"], row["recommended"], row["reason"]
+            found["not_affected"] += reason is None and row["error"] is None
+            if own is not None and other not in (None, own):
+                found.update(["another_recommended", f"recommended {other}"])
+                found.update(name for name, words in BETTER.items() if words in reason)
+        return found
 
     def causes(self) -> dict[str, int]:
         return {}  # only records have causes of errors
@@ -141,13 +182,9 @@ class Here:
 
     def most_frequent_error(self) -> dict[str, Any]:
         """Returns the most frequent error text, and how many groups have that error."""
-        errors: Counter[str] = Counter()
-        for (_, change), one in self._changes.items():
-            if change == "":
-                errors += one.errors
-        for row in () if self._changes else self.rows(("error", "error_kind")):
-            if row["error"] is not None and row["error_kind"] != NO_MEMBERS:
-                errors[row["error"]] += 1
+        rows = self.rows(("error", "error_kind", *["change"] * bool(self._changes)))
+        bad = (row for row in rows if not row.get("change") and row["error_kind"] != NO_MEMBERS)
+        errors = Counter(row["error"] for row in bad if row["error"] is not None)
         error, groups = min(errors.items(), key=lambda pair: (-pair[1], pair[0]))
         return {"error": error, "groups": groups}
 
@@ -175,51 +212,3 @@ def _read(files: Iterable[Split]) -> Iterator[tuple[str | None, str, dict[str, A
 def _all(kind: type, value: Any) -> list[Any]:
     """Returns the items of this type in a JSON list; [] for any other value."""
     return [one for one in value if isinstance(one, kind)] if isinstance(value, list) else []
-
-
-def _count_assigned(output: str, files: Iterable[Split]) -> dict[str, int]:
-    """Counts anomalies, and the groups and partitions that a second round completes."""
-    found = Counter(with_anomalies=0, only_round_1=0, in_round_2=0)
-    lines = (line for one in files for batch in line_batches(one) for line in batch.column(0))
-    for table in read_columns(output, ["assignor", "assignment", "anomalies"]):
-        found["with_anomalies"] += len(table) - table["anomalies"].null_count
-        names = table["assignor"].to_pylist()
-        for name, given, line in zip(names, table["assignment"], lines, strict=False):
-            if name in WITHHOLDING and given.is_valid:
-                group = json.loads(line.as_py())
-                listed = {topic for member in group["members"] for topic in member["topics"]}
-                later = sum(one["partitions"] for one in group["topics"] if one["name"] in listed)
-                runs = (run for member in given.as_py() for run in member["partitions"])
-                later -= sum(len(run["partitions"]) for run in runs)
-                found.update(only_round_1=later > 0, in_round_2=later)
-    return found
-
-
-def _count_planned(output: str, _: Iterable[Split]) -> dict[str, int]:
-    totals = PlanTotals()
-    for table in read_columns(output, READ):
-        for row in table.to_pylist():
-            totals.add(row)
-    names = ("not_affected", "unsettled", "moves", "with_moves", "uneven")
-    counts = {name: totals.counts[name] for name in names}
-    return {**counts, "without_a_reader": totals.counts["unavailable"]}
-
-
-def _count_compared(output: str, _: Iterable[Split]) -> dict[str, int]:
-    found: Counter[str] = Counter()
-    columns = ("assignor", "recommended", "reason", "error")
-    for table in read_columns(output, (*columns, "candidates")):
-        texts = [table[name].to_pylist() for name in columns]
-        bare = table["candidates"].is_null().to_pylist()
-        for own, other, reason, error, is_bare in zip(*texts, bare, strict=True):
-            found["not_affected"] += is_bare and error is None
-            if own is not None and other not in (None, own):
-                found["another_recommended"] += 1
-                found[f"recommended {other}"] += 1
-                found.update(name for name, words in BETTER.items() if words in reason)
-    names = ("not_affected", "another_recommended", *BETTER)
-    names += tuple(f"recommended {name}" for name in recommendable())
-    return {name: found[name] for name in names}
-
-
-_COUNTS = {"assign": _count_assigned, "plan": _count_planned, "compare": _count_compared}

@@ -235,7 +235,7 @@ def recommendable() -> list[str]:
 
 WITHHOLDING = [name for name, one in BUILT_IN.items() if one.withholds and name not in OURS]
 """The assignors that assign a partition only after another member has revoked it."""
-BETTER = {"stop_less": " stops partitions ", "more_even": " leaves the fullest and the "}
+BETTER = {"stop_less": " stops partitions ", "be_more_even": " leaves the fullest and "}
 """A count of comparisons that recommend another assignor -> words in the reason of each."""
 
 
@@ -256,16 +256,11 @@ def _counts(word: str) -> "dict[str, Column]":
             "uneven": f.count_if(f.expr(" > ".join(spreads))),
             "without_a_reader": f.coalesce(f.sum("unavailable"), f.lit(0)),
         }
+    which = {name: f.col("reason").contains(words) for name, words in BETTER.items()}
+    which |= {f"recommended {name}": f.col("recommended") == name for name in recommendable()}
     other = f.coalesce(f.col("assignor") != f.col("recommended"), f.lit(False))
     return {
         "not_affected": f.count_if(f.isnull("candidates") & f.isnull("error")),
         "another_recommended": f.count_if(other),
-        **{
-            name: f.count_if(other & f.col("reason").contains(words))
-            for name, words in BETTER.items()
-        },
-        **{
-            f"recommended {name}": f.count_if(other & (f.col("recommended") == name))
-            for name in recommendable()
-        },
+        **{name: f.count_if(other & one) for name, one in which.items()},
     }

@@ -113,8 +113,8 @@ class FleetSwitch(NamedTuple):
     def show(self) -> None:
         """Prints the summary, the first groups to switch, and the reasons why others cannot."""
         shown = self.can[:_SHOWN]
-        order = f" Cheapest first{', those last' * bool(self.losing)}:" if shown else ""
-        print_wrapped(f"{self.summary}{order}")
+        order = f" Cheapest first{', and these last' * bool(self.losing)}:"
+        print_wrapped(self.summary + order * bool(shown))
         if shown:
             print_filled_table(_COLUMNS, [[*_cells(one)] for one in shown], right=_COLUMNS[3:])
         if len(self.can) > _SHOWN:

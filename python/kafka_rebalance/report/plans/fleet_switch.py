@@ -137,7 +137,7 @@ _REBALANCES = "it is rebalancing"
 
 def _loses_racks(row: _Row) -> bool:
     before, after = row["rack_share_before"], row["rack_share_after"]
-    return before is not None and after is not None and after < before
+    return bool(before and after is not None and after < before and _shares(row))
 
 
 def _order(row: _Row) -> tuple[Any, ...]:

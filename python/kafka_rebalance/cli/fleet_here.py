@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs the jobs of `fleet` on local files of contract lines, in this process: they end seconds
-before Spark could start. The files and reports are those that Spark would write.
+before Spark could start. Spark writes equal files and reports, but does not count second rounds.
 """
 
 import argparse

@@ -275,8 +275,9 @@ def test_a_fleet_begins_with_what_the_next_rebalance_leaves() -> None:
     lost = totals_of("remove-rack=a", figures)
     report = FleetReport("t", [], [], [], [now, lost], {}, [], [])
     assert report.summary == (
-        "2 of 19 groups are less even than possible after the next rebalance; 1 had errors; "
-        "remove-rack=a stops partitions of 3 groups and moves 78, where 60 would do."
+        "As they are, 2 of 19 groups end less even than possible; 1 has errors. The dearest of the "
+        "changes that were played is remove-rack=a: it stops partitions of 3 groups and moves 78, "
+        "where 60 would do."
     )
     assert fleet_page(report).index(report.summary) < fleet_page(report).index("Each change alone")
 

@@ -37,7 +37,6 @@ class PlanTotals:
     """The totals of one change. `values` contains the figures of each group, in no order."""
 
     counts: Counter[str] = field(default_factory=Counter)
-    errors: Counter[str] = field(default_factory=Counter)
     values: Mapping[str, list[int]] = field(default_factory=lambda: {one: [] for one in _FIGURES})
     worst: list[tuple[tuple[Any, ...], dict[str, Any]]] = field(default_factory=list)
 
@@ -45,8 +44,6 @@ class PlanTotals:
         """Adds a row of a plan."""
         counts, error, kind, moves = self.counts, row["error"], row["error_kind"], row["moves"]
         counts["groups"] += 1
-        if error is not None:
-            self.errors[error] += 1
         counts["errors"] += error is not None and kind != NO_MEMBERS
         counts["never_ends"] += kind == "never-ends"
         counts["throws"] += kind == "throws"
@@ -74,7 +71,6 @@ class PlanTotals:
 
     def merge(self, other: "PlanTotals") -> None:
         self.counts += other.counts
-        self.errors += other.errors
         for name, values in other.values.items():
             self.values[name].extend(values)
         self.worst += other.worst

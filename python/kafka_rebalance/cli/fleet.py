@@ -17,13 +17,14 @@ from typing import TYPE_CHECKING
 from kafka_rebalance.assignors.registry import in_core, misspelt
 from kafka_rebalance.bulk.paths import check_local, local
 from kafka_rebalance.errors import GroupError
+from kafka_rebalance.plans.changes.assignor import SwitchAssignor
 from kafka_rebalance.plans.changes.protocol import SwitchProtocol
 from kafka_rebalance.plans.summary import in_words
-from kafka_rebalance.report.text.names import counted
+from kafka_rebalance.report.text.names import counted, cut
 from kafka_rebalance.report.text.sentences import print_wrapped
 
 from . import of_errors
-from .fleet_jobs import OnSpark, command
+from .fleet_jobs import BETTER, OnSpark, command, recommendable
 from .groups import add_changes
 from .options import add_max_partitions, add_table, whole
 
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
 _EXAMPLES = 20
 """The largest number of groups in the file that `_advice` writes."""
 
-_SAID = ("moves", "without a reader", "another recommended")  # in the first sentence
+_UNSAID = ("not_affected", "unsettled", "with_anomalies")  # not in the first sentence
 _LEADERS = """\
 each group was played with Java's assignor, unless its assignor names another library's
 (librdkafka/range); for other leaders ask about one group:
@@ -221,7 +222,7 @@ def _report(
         from kafka_rebalance.report.plans.fleet_switch import READ, FleetSwitch
 
         switch = FleetSwitch.of(fleet.rows(READ))
-    said = _summary(args, done)
+    said = "" if switch is not None else _summary(fleet, done)
     if args.json:
         summary = {
             **({"summary": said} if switch is None else switch.to_dict()),
@@ -242,9 +243,9 @@ def _report(
         switch.show()
     rate = done.groups / done.seconds
     print(f"{counted(done.groups, 'group')} in {done.seconds:.1f} s ({rate:,.0f} a second)")
-    counts = [(n, name.replace("_", " ")) for name, n in done.counts.items() if n]
-    if more := [f"{n:,} {name}" for n, name in counts if switch is not None or name not in _SAID]:
-        print(", ".join(more))
+    more = ((done.counts.get(name, 0), name.replace("_", " ")) for name in _UNSAID)
+    if unsaid := ", ".join(f"{n:,} {name}" for n, name in more if n):
+        print(unsaid)
     for name, count in left_out.items():
         print(f"left out: {count:,} {name}")
     for name, count in causes.items():
@@ -258,21 +259,45 @@ def _report(
     print(f"written to {args.output}")
 
 
-def _summary(args: argparse.Namespace, done: "Done") -> str:
-    """Returns a sentence: the number of groups with an answer, and their total figures."""
-    answered = done.groups - done.errors - done.counts.get("not_affected", 0)
+def _summary(fleet: "OnSpark | Here", done: "Done") -> str:
+    """Returns a sentence: the number of groups with an answer, their total figures, the errors."""
+    args, counts, end = fleet.args, done.counts, "."
+    answered = done.groups - done.errors - counts.get("not_affected", 0)
     groups = counted(answered, "group")
     if args.word == "assign":
         text = f"{groups} {'is' if answered == 1 else 'are'} assigned"
+        if later := counts.get("in_round_2"):
+            text += f", {counts['only_round_1']:,} of them only round 1 of 2 "
+            text += f"({counted(later, 'partition')} wait{'s' * (later == 1)} for the next)"
+        elif some := counts.get("perhaps_round_1"):
+            text += f", {some:,} of them by cooperative-sticky, perhaps only round 1 of 2"
     elif args.word == "compare":
-        other = done.counts["another_recommended"]
+        other = counts["another_recommended"]
         text = f"{other:,} of {groups} would do better with another assignor"
+        if other:
+            for name in recommendable():
+                if n := counts[f"recommended {name}"]:
+                    text += f", {'all' if n == other > 1 else f'{n:,}'} with {name}"
+            why = {"to " + name.replace("_", " "): counts[name] for name in BETTER}
+            why["for other reasons"] = other - sum(why.values())
+            text += f" ({', '.join(f'{n:,} {one}' for one, n in why.items() if n)})"
+            end = ". The price of a switch: `compare --group`."
     else:
         what = in_words(args.changes)
-        moves, stops = (done.counts[name] for name in ("moves", "without_a_reader"))
-        text = f"{what[0].upper()}{what[1:]}: {counted(moves, 'move')} in {groups}; "
-        text += f"{counted(stops, 'partition')} without a reader in a rebalance or more"
-    return f"{text}; {counted(done.errors, 'group')} with errors." if done.errors else f"{text}."
+        moving = counts["with_moves"]
+        where = groups if moving == answered else f"{moving:,} of {groups}"
+        text = f"{what[0].upper()}{what[1:]}: {counted(counts['moves'], 'move')} in {where}"
+        if any(isinstance(one, SwitchAssignor) and "/" not in one.assignor for one in args.changes):
+            text += ", in the first of two bounces (Java; `compare` has the whole)"
+        stops = counted(counts["without_a_reader"], "partition")
+        text += f"; {stops} without a reader in a rebalance or more"
+        if uneven := counts["uneven"]:
+            text += f"; {counted(uneven, 'group')} less even than possible afterwards"
+    if done.errors:
+        one = fleet.most_frequent_error()
+        many = f"{done.errors:,} have errors, most often ({one['groups']:,})"
+        text += f"; {'1 has an error' if done.errors == 1 else many}: {cut(one['error'], 200)}"
+    return f"{text}{end}"
 
 
 def _advice(fleet: "OnSpark | Here") -> str:

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs the jobs of `fleet` on local files of contract lines, in this process: they end seconds
-before Spark could start. The files and reports are those that Spark would write.
+before Spark could start. Spark writes equal files and reports, but does not count second rounds.
 """
 
 import argparse
@@ -15,9 +15,10 @@ from kafka_rebalance.bulk.calls import assign_call, compare_call, plan_call
 from kafka_rebalance.bulk.local_files import answer_files, files_of, read_columns
 from kafka_rebalance.bulk.plan_totals import READ, PlanTotals, write_totals
 from kafka_rebalance.bulk.splits import Split, line_batches
+from kafka_rebalance.errors import NO_MEMBERS
 from kafka_rebalance.report.fleet import Bin
 
-from .fleet_jobs import asked, recommendable
+from .fleet_jobs import BETTER, WITHHOLDING, asked, recommendable
 
 if TYPE_CHECKING:
     from kafka_rebalance.bulk.parts import Done
@@ -64,7 +65,48 @@ class Here:
         call = calls[args.word](**asked(args))
         how = {"tasks": args.tasks, "overwrite": args.overwrite}
         done = answer_files(self._files, args.output, args.word, [call], **how)
-        return replace(done, counts=_COUNTS[args.word](self._answers)), {}
+        return replace(done, counts=getattr(self, f"_count_{args.word}")()), {}
+
+    def _count_assign(self) -> dict[str, int]:
+        """Counts anomalies, and the groups and partitions that wait for a second round."""
+        found = Counter(with_anomalies=0, only_round_1=0, in_round_2=0)
+        batches = (batch for file in self._files for batch in line_batches(file))
+        lines = (line for batch in batches for line in batch.column(0))
+        for table in read_columns(self._answers, ["assignor", "assignment", "anomalies"]):
+            found["with_anomalies"] += len(table) - table["anomalies"].null_count
+            columns = (table["assignor"].to_pylist(), table["assignment"])
+            for name, given, line in zip(*columns, lines, strict=False):
+                if name not in WITHHOLDING or not given.is_valid:
+                    continue
+                group = json.loads(line.as_py())
+                listed = {topic for member in group["members"] for topic in member["topics"]}
+                later = sum(one["partitions"] for one in group["topics"] if one["name"] in listed)
+                runs = (
+                    run["partitions"] for member in given.as_py() for run in member["partitions"]
+                )
+                later -= sum(map(len, runs))
+                found.update(only_round_1=later > 0, in_round_2=max(later, 0))
+        return found
+
+    def _count_plan(self) -> dict[str, int]:
+        totals = PlanTotals()
+        for row in self.rows(READ):
+            totals.add(row)
+        names = ("not_affected", "unsettled", "moves", "with_moves", "uneven")
+        counts = {name: totals.counts[name] for name in names}
+        return {**counts, "without_a_reader": totals.counts["unavailable"]}
+
+    def _count_compare(self) -> dict[str, int]:
+        names = ("not_affected", "another_recommended", *BETTER)
+        names += tuple(f"recommended {name}" for name in recommendable())
+        found = Counter(dict.fromkeys(names, 0))
+        for row in self.rows(("assignor", "recommended", "reason", "error")):
+            own, other, reason = row["assignor"], row["recommended"], row["reason"]
+            found["not_affected"] += reason is None and row["error"] is None
+            if own is not None and other not in (None, own):
+                found.update(["another_recommended", f"recommended {other}"])
+                found.update(name for name, words in BETTER.items() if words in reason)
+        return found
 
     def causes(self) -> dict[str, int]:
         return {}  # only records have causes of errors
@@ -140,10 +182,9 @@ class Here:
 
     def most_frequent_error(self) -> dict[str, Any]:
         """Returns the most frequent error text, and how many groups have that error."""
-        errors: Counter[str] = Counter()
-        for (_, change), one in self._changes.items():
-            if change == "":
-                errors += one.errors
+        rows = self.rows(("error", "error_kind", *["change"] * bool(self._changes)))
+        bad = (row for row in rows if not row.get("change") and row["error_kind"] != NO_MEMBERS)
+        errors = Counter(row["error"] for row in bad if row["error"] is not None)
         error, groups = min(errors.items(), key=lambda pair: (-pair[1], pair[0]))
         return {"error": error, "groups": groups}
 
@@ -171,36 +212,3 @@ def _read(files: Iterable[Split]) -> Iterator[tuple[str | None, str, dict[str, A
 def _all(kind: type, value: Any) -> list[Any]:
     """Returns the items of this type in a JSON list; [] for any other value."""
     return [one for one in value if isinstance(one, kind)] if isinstance(value, list) else []
-
-
-def _count_assigned(output: str) -> dict[str, int]:
-    tables = read_columns(output, ["anomalies"])
-    return {"with_anomalies": sum(len(one) - one["anomalies"].null_count for one in tables)}
-
-
-def _count_planned(output: str) -> dict[str, int]:
-    names = ("moves", "error", "settled", "unavailable")
-    tables = read_columns(output, names)
-    rows = [row for table in tables for row in table.to_pylist()]
-    return {
-        "not_affected": sum(row["moves"] is None and row["error"] is None for row in rows),
-        "unsettled": sum(row["settled"] is False for row in rows),
-        "moves": sum(row["moves"] or 0 for row in rows),
-        "without_a_reader": sum(row["unavailable"] or 0 for row in rows),
-    }
-
-
-def _count_compared(output: str) -> dict[str, int]:
-    found: Counter[str] = Counter()
-    for table in read_columns(output, ("assignor", "recommended", "candidates", "error")):
-        texts = [table[name].to_pylist() for name in ("assignor", "recommended", "error")]
-        bare = table["candidates"].is_null().to_pylist()
-        for own, other, error, is_bare in zip(*texts, bare, strict=True):
-            found["not_affected"] += is_bare and error is None
-            found["another_recommended"] += own is not None and other not in (None, own)
-            found[f"recommended {other}"] += 1
-    names = ("not_affected", "another_recommended", *(f"recommended {n}" for n in recommendable()))
-    return {name: found[name] for name in names}
-
-
-_COUNTS = {"assign": _count_assigned, "plan": _count_planned, "compare": _count_compared}

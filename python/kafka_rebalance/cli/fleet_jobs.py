@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 class OnSpark:
     """The fleet in any INPUT; Spark runs its jobs.
 
-    `plain`: whether a path without a scheme is local (`paths.local`). Call `plan` before `summary`,
-    `bins` and `most_frequent_error`.
+    `plain`: whether a path without a scheme is local (`paths.local`). Call `plan` before `summary`
+    and `bins`; call it or `answer` before `most_frequent_error`.
     """
 
     def __init__(self, args: argparse.Namespace, spark: "SparkSession", *, plain: bool) -> None:
@@ -162,8 +162,10 @@ class OnSpark:
         """Returns the most frequent error text, and how many groups have that error."""
         from pyspark.sql import functions as f
 
-        assert self._plans is not None
-        errors = self._plans.where("change = '' and error is not null").groupBy("error").count()
+        plans = self._plans and self._plans.where("change = ''")
+        rows = plans or self._spark.read.parquet(self.args.output)
+        bad = rows.where("error is not null and not (error_kind <=> 'no-members')")
+        errors = bad.groupBy("error").count()
         row = errors.orderBy(f.desc("count"), "error").limit(1).collect()[0]
         return {"error": row["error"], "groups": row["count"]}
 
@@ -231,25 +233,34 @@ def recommendable() -> list[str]:
     return [name for name in BUILT_IN if name not in OURS]
 
 
+WITHHOLDING = [name for name, one in BUILT_IN.items() if one.withholds and name not in OURS]
+"""The assignors that assign a partition only after another member has revoked it."""
+BETTER = {"stop_less": " stops partitions ", "be_more_even": " leaves the fullest and "}
+"""A count of comparisons that recommend another assignor -> words in the reason of each."""
+
+
 def _counts(word: str) -> "dict[str, Column]":
     """Returns the columns that the command counts and prints after the groups and errors."""
     from pyspark.sql import functions as f
 
     if word == "assign":
-        return {"with_anomalies": f.count("anomalies")}
+        perhaps = f.count_if(f.col("assignor").isin(WITHHOLDING))
+        return {"with_anomalies": f.count("anomalies"), "perhaps_round_1": perhaps}
     if word == "plan":
+        spreads = [f"balance_{when}.max - balance_{when}.min" for when in ("after", "possible")]
         return {
             "not_affected": f.count_if(f.isnull("moves") & f.isnull("error")),
             "unsettled": f.count_if(~f.col("settled")),
             "moves": f.coalesce(f.sum("moves"), f.lit(0)),
+            "with_moves": f.count_if(f.col("moves") > 0),
+            "uneven": f.count_if(f.expr(" > ".join(spreads))),
             "without_a_reader": f.coalesce(f.sum("unavailable"), f.lit(0)),
         }
+    which = {name: f.col("reason").contains(words) for name, words in BETTER.items()}
+    which |= {f"recommended {name}": f.col("recommended") == name for name in recommendable()}
     other = f.coalesce(f.col("assignor") != f.col("recommended"), f.lit(False))
     return {
         "not_affected": f.count_if(f.isnull("candidates") & f.isnull("error")),
         "another_recommended": f.count_if(other),
-        **{
-            f"recommended {name}": f.count_if(f.col("recommended") == name)
-            for name in recommendable()
-        },
+        **{name: f.count_if(other & one) for name, one in which.items()},
     }

@@ -10,6 +10,7 @@ from typing import Any
 
 from kafka_rebalance.frozen import Frozen
 from kafka_rebalance.group.html_tables import escaped
+from kafka_rebalance.report.text.names import counted
 from kafka_rebalance.report.text.pages import bar_chart, page, scrolled
 
 Totals = Any
@@ -54,17 +55,18 @@ class FleetReport(Frozen):
 
     @property
     def summary(self) -> str:
-        """Returns a sentence: how even groups are after the next rebalance; the worst change."""
+        """Returns sentences: how even groups end without a change; the dearest change."""
         now, *others = self.changes or [Counter()]
         uneven, errors = now["uneven"], now["errors"]
-        even = "are less even than possible" if uneven != 1 else "is less even than possible"
-        text = f"{uneven:,} of {_number(now, 'affected'):,} groups {even} after the next rebalance"
+        text = f"As they are, {uneven:,} of {_number(now, 'affected'):,} groups "
+        text += f"end{'s' * (uneven == 1)} less even than possible"
         if errors:
-            text += f"; {errors:,} had errors"
+            text += f"; {errors:,} {'has' if errors == 1 else 'have'} errors"
         dear = ((one["with_unavailable"], one["moves"], one) for one in others)
         stops, moves, worst = max(dear, key=lambda one: one[:2], default=(0, 0, now))
         if moves:
-            text += f"; {worst['change']} stops partitions of {stops:,} groups"
+            text += f". The dearest of the changes that were played is {worst['change']}: it stops "
+            text += f"partitions of {counted(stops, 'group')}"
             text += f" and moves {moves:,}, where {worst['least_moves']:,} would do"
         return f"{text}."
 

@@ -62,9 +62,9 @@ class FleetSwitch(NamedTuple):
         return cls(sorted(can, key=_order), cannot, already, other, single)
 
     @property
-    def losing(self) -> int:
-        """Returns how many groups will read fewer partitions within their racks."""
-        return sum(map(_loses_racks, self.can))
+    def losing(self) -> list[str]:
+        """Returns the groups that will read fewer partitions within their racks, and the shares."""
+        return [f"{_name(one)} {_shares(one)}" for one in self.can if _loses_racks(one)]
 
     @property
     def unknown(self) -> list[_Row]:
@@ -93,8 +93,9 @@ class FleetSwitch(NamedTuple):
             waits = "waits while its" if waiting == 1 else "wait while their"
             text += f"; {counted(waiting, 'partition')} {waits} member is down"
         text += "."
-        if self.losing:
-            text += f" {counted(self.losing, 'group')} will read less within racks."
+        if losing := self.losing:
+            text += f" {counted(len(losing), 'group')} will read less within racks"
+            text += f" ({first_of(losing, _NAMED)})."
         return text
 
     def to_dict(self) -> dict[str, Any]:
@@ -106,13 +107,14 @@ class FleetSwitch(NamedTuple):
             "switched_already": self.already,
             "other_assignor": self.other,
             "only_one_protocol": self.single,
-            "lose_racks": self.losing,
+            "lose_racks": len(self.losing),
         }
 
     def show(self) -> None:
         """Prints the summary, the first groups to switch, and the reasons why others cannot."""
-        print_wrapped(self.summary)
         shown = self.can[:_SHOWN]
+        order = f" Cheapest first{', and these last' * bool(self.losing)}:"
+        print_wrapped(self.summary + order * bool(shown))
         if shown:
             print_filled_table(_COLUMNS, [[*_cells(one)] for one in shown], right=_COLUMNS[3:])
         if len(self.can) > _SHOWN:
@@ -135,7 +137,7 @@ _REBALANCES = "it is rebalancing"
 
 def _loses_racks(row: _Row) -> bool:
     before, after = row["rack_share_before"], row["rack_share_after"]
-    return before is not None and after is not None and after < before
+    return bool(before and after is not None and after < before and _shares(row))
 
 
 def _order(row: _Row) -> tuple[Any, ...]:
@@ -154,7 +156,12 @@ def _name(row: _Row) -> str:
 
 
 def _cells(row: _Row) -> Iterator[str]:
-    shares = [row["rack_share_before"], row["rack_share_after"]]
     yield from (cut(row.get("cluster") or "", 60), cut(row["group_id"], 60), row["assignor"])
     yield from (str(row[name]) for name in ("rounds", *_COSTS))
-    yield "" if shares == [None, None] else " to ".join(map(share_text, shares))
+    yield _shares(row)
+
+
+def _shares(row: _Row) -> str:
+    """Returns the shares of reads within racks, before and after; "" if they look equal."""
+    texts = [share_text(row[f"rack_share_{when}"]) for when in ("before", "after")]
+    return " to ".join(texts) if texts[0] != texts[1] else ""

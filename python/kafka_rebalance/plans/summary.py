@@ -33,7 +33,7 @@ def summary(plan: "RebalancePlan") -> str:
         return unknown.rstrip()
     fullest = figures.balance_after.max
     if not idle and len(counts) > len(plan.group.members) and figures.balance_before.max == fullest:
-        ask = " (`scale` says how many members help)" * (noun == "partition")
+        ask = " (`scale` says how many help)" * (noun == "partition")
         silent.append(f"the fullest member has {fullest} before and after{ask}")
     return f"{unknown}{_taken(plan)}{idle}{'; '.join([moved, *silent])}."
 

@@ -59,8 +59,8 @@ def in_words(run: "Run") -> str:
             Counter(hold.member for hold in run.holds if hold.from_ms <= at_ms < hold.to_ms)
             for at_ms in (one.start_up_ms or 0, run.until_ms - 1)
         )
-        if len(before) < len(after) and (most := max(after.values())) == max(before.values(), default=0):
-            idle += f"; the fullest member has {most} before and after"
+        if len(before) < len(after) and max(before.values(), default=0) == max(after.values()):
+            idle += f"; the fullest member has {max(after.values())} before and after"
         end = f"settled at {one.settled_ms / 1000:,.1f} s"
     return f"{count}{since}; {counted(one.moves, 'move')}{stopped}; {idle}; {end}."
 

@@ -68,8 +68,8 @@ def test_the_answer_in_words_comes_first() -> None:
     assert found.summary == (
         "11 to 14 members bring nothing: the fullest member has 3 partitions either way; 15 is the "
         "next step: the fullest member then has 2 partitions (10 moves, 10 without a reader on the "
-        "way); numbers of 1 to 18 with which the fullest reads less than with fewer: 1, 2, 3, 4, 5, 6, 8, 10, "
-        "15"
+        "way); numbers of 1 to 18 with which the fullest reads less than with fewer: 1, 2, 3, 4, "
+        "5, 6, 8, 10, 15"
     )
     assert kr.scale(SAMPLE["telemetry"]).summary == (
         "another assignor could give the fullest member 3 instead of 7 (see compare); 2 members "

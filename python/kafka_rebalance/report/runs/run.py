@@ -89,9 +89,8 @@ def _ranked(figures: Mapping[str, tuple[int | None, ...]], runs: _Runs) -> str:
     (best, least), *others = shown
     more = ", ".join(f"{name} {text}" for name, text in others)
     idle = measure.without_reader(held)
-    said = ""
-    if all(one.assumed.startswith(f"assumed: starting a {held} 0 ms") for one in runs):
-        said = f"if starting a {held} takes no time (assumed; try --costs 100ms/50ms), "
+    if_free = f"if starting a {held} takes no time (assumed; try --costs 100ms/50ms), "
+    said = if_free * all(one.assumed.startswith(f"assumed: starting a {held} 0 ms") for one in runs)
     said += f"{best} leaves the fewest {held}-seconds {idle}: {least} ({more})."
     stopping = [(name, ms, count) for name, (_, ms, count) in ranked if seconds(ms) != "0.0"]
     prices = [

@@ -222,7 +222,7 @@ def test_members_without_a_rack_may_be_in_the_lost_one(run: Any) -> None:
     members = (kr.Member("m0", ("t",), rack_id="a"), kr.Member("m1", ("t",)))
     group = kr.GroupSpec("g", (topic,), members, "range")
     _, out, _ = run("plan", [group], "--remove-rack", "b")
-    assert "remove-rack=b: 1 member has no client.rack. The plan keeps it, wherever" in out
+    assert "remove-rack=b: 1 member has no client.rack. The figures are as if it" in out
     known = group.edited(members=(members[0],))
     _, out, _ = run("plan", [known], "--remove-rack", "b")
     assert "client.rack" not in out
@@ -237,7 +237,7 @@ def test_an_empty_rack_is_no_rack(
     members = (kr.Member("m0", ("t",), rack_id="a"), kr.Member("m1", ("t",), rack_id=""))
     group = kr.GroupSpec("g", (topic,), members, assignor)
     _, out, _ = run("plan", [group], "--remove-rack", "b")
-    assert "remove-rack=b: 1 member has no client.rack. The plan keeps it, wherever" in out
+    assert "remove-rack=b: 1 member has no client.rack. The figures are as if it" in out
     _, out, _ = run("compare", [group], "--remove-rack", "b")
     assert "Before the changes, 1 member has no client.rack. The figures are as if it ran" in out
     file = tmp_path / "groups.jsonl"

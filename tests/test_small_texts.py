@@ -160,9 +160,9 @@ def test_one_thing_is_not_written_as_many() -> None:
         "1 partition of t can go to 1 member only: each must hold 1"
     ]
     circle = kr.plan(_owning("roundrobin", {"t": 1, "u": 2}, {"a": "t", "b": "t", "c": "u"}))
-    assert circle.explain("u-0")[2].endswith("passing over 1 member that does not subscribe to u")
+    assert circle.explain("u-0")[2].endswith("passing over 1 member: it does not subscribe to u")
     circle = kr.plan(_owning("roundrobin", {"t": 1, "u": 2}, {"a": "u", "b": "u", "c": "t"}))
-    assert circle.explain("t-0")[2].endswith("passing over 2 members that do not subscribe to t")
+    assert circle.explain("t-0")[2].endswith("passing over 2 members: they do not subscribe to t")
     better = kr.compare(_owning("range", {"t": 2}, {"a": "t"}), ["add-members=1"])
     assert "stops partitions 1 time, range 2, and" in better.reason
     both = _owning("roundrobin", {"t": 2, "u": 2}, {"a": "tu", "b": "tu"})

@@ -199,9 +199,9 @@ def _broken(secured: Secured) -> dict[str, tuple[str, list[str], str]]:
         "unknown CA": (
             "SECURED",
             [good, other],
-            "the server's certificate is not trusted: ",
+            "the CA of the server's certificate is not trusted (",
         ),
-        "no CA": ("SECURED", [good], "ssl.truststore.location needs the CA that signed it"),
+        "no CA": ("SECURED", [good], "name that CA in ssl.truststore.location"),
         "no certificate of the client": (
             "MUTUAL",
             ["security.protocol=SSL", trust],
@@ -332,7 +332,7 @@ def test_connect_over_https_with_basic_authentication(secured: Secured, run: Run
         assert ran.code == 0, ran.err
         assert ran.out.startswith(f"{url}: ")
         for what, lines, said in (
-            ("no CA", [user], "the server's certificate is not trusted: "),
+            ("no CA", [user], "the CA of the server's certificate is not trusted ("),
             (
                 "no user",
                 [secured.trust()],

@@ -240,8 +240,8 @@ class NextInCircle(Fact):
 
     def __str__(self) -> str:
         went = "the circle begins" if self.before is None else "{} went to {}".format(*self.before)
-        do = "does" if self.passed == 1 else "do"
-        over = f", passing over {counted(self.passed)} that {do} not subscribe to {self.topic}"
+        do = "it does" if self.passed == 1 else "they do"
+        over = f", passing over {counted(self.passed)}: {do} not subscribe to {self.topic}"
         return f"{went}; next comes {self.member_id}{over if self.passed else ''}"
 
 

@@ -20,7 +20,7 @@ CAUSES = {
     "created": "the group was created, without members",
     "first record": "the records begin here, within the group's life",
     "converted": "the group changed between the classic and the consumer protocol (KIP-848)",
-    "started": "a member joined an empty group",
+    "started": "an empty group started",
     "joined": "a member joined",
     "rejoined": "a member joined again under a new id",
     "left": "a member left or was removed",

@@ -137,12 +137,12 @@ def tls_problem(error: ssl.SSLError) -> str:
     """Returns a TLS error in words: its meaning, and for most errors a remedy."""
     if isinstance(error, ssl.SSLCertVerificationError):
         why = error.verify_message.rstrip(".")
-        mend = "ssl.truststore.location needs the CA that signed it"
+        of, mend = "the CA of ", "name that CA in ssl.truststore.location"
         if "mismatch" in why:
-            mend = "use the name in the certificate"
+            of, mend = "", "use the name in the certificate"
         elif "expired" in why or "not yet valid" in why:
-            mend = "renew it, or set this machine's clock"
-        return f"the server's certificate is not trusted: {why}; {mend}"
+            of, mend = "", "renew it, or set this machine's clock"
+        return f"{of}the server's certificate is not trusted ({why}); {mend}"
     reason = (error.reason or str(error)).upper()
     if "PROTOCOL_VERSION" in reason or "UNSUPPORTED_PROTOCOL" in reason:
         ours = "this client has TLSv1.2 and TLSv1.3, as far as ssl.enabled.protocols allows them"

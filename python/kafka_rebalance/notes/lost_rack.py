@@ -42,13 +42,7 @@ def lost_rack_text(unknown: int, where: str = "") -> str:
 def step_note(step: Step) -> str | None:
     """Returns the text to append to a step's cause; None if no rack is unknown or lost."""
     unknown = len(at_step(step))
-    if not unknown:
-        return None
-    have, which, keeps = ("has", "it runs", "it") if unknown == 1 else ("have", "they run", "them")
-    return (
-        f": {counted(unknown, 'member')} {have} no client.rack. The plan keeps {keeps}, wherever "
-        f"{which}; remove those in the rack with --remove-member"
-    )
+    return f": {lost_rack_text(unknown).removesuffix('.')}" if unknown else None
 
 
 def at_step(step: Step) -> list[str]:

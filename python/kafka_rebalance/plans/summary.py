@@ -3,9 +3,11 @@
 
 from typing import TYPE_CHECKING
 
-from kafka_rebalance.assignors.registry import BALANCED
+from kafka_rebalance.assignors.registry import BALANCED, SERVER_SIDE, protocol_name
+from kafka_rebalance.group.model import shell_option
 from kafka_rebalance.group.spec import counted
 
+from .changes.assignor import SwitchAssignor
 from .changes.members import RemoveMembers
 from .rounds import subscribed_partitions
 
@@ -29,6 +31,10 @@ def summary(plan: "RebalancePlan") -> str:
     unknown, silent = _unknown_racks(plan), _without_reader(plan, figures, sum(counts), noun)
     if is_not_known(plan) and not figures.leaderless:
         return unknown.rstrip()
+    fullest = figures.balance_after.max
+    if not idle and len(counts) > len(plan.group.members) and figures.balance_before.max == fullest:
+        ask = " (`scale` says how many help)" * (noun == "partition")
+        silent.append(f"the fullest member has {fullest} before and after{ask}")
     return f"{unknown}{_taken(plan)}{idle}{'; '.join([moved, *silent])}."
 
 
@@ -83,7 +89,12 @@ def _idle(plan: "RebalancePlan", figures: "Figures", counts: list[int], noun: st
 
 
 def _moved(plan: "RebalancePlan", figures: "Figures", total: int, noun: str) -> str:
-    changes = in_words(plan.changes)
+    changes, old = in_words(plan.changes), plan.assignor
+    only = plan.changes[0] if len(plan.changes) == 1 else None
+    new = only.assignor if isinstance(only, SwitchAssignor) else old
+    if protocol_name(old) != protocol_name(new) and new not in SERVER_SIDE:
+        whole = f"`compare {shell_option('--assignors', new)}` has the whole switch"
+        changes = f"the first of two bounces to {new} ({whole})"
     what = changes[0].upper() + changes[1:]
     rebalances = counted(figures.rounds, "rebalance")
     if not figures.settled:

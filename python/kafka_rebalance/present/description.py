@@ -332,7 +332,7 @@ def _next_rebalance(
         if own is not None and any(library_of_member(group, one) == own for one in group.members):
             whose = own
         text = f"the last leader used the assignor of {whose}, which may answer otherwise"
-        yield Note("foreign", f"{text} than Kafka's")
+        yield Note("foreign", f"{text} than Kafka's (nothing to do)")
     if group.assignor is not None and lists_eager(group, group.assignor):
         yield Note("eager", "each rebalance stops all partitions", ask="compare")
     for one in led:

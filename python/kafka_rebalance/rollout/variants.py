@@ -95,7 +95,8 @@ def _kinds(now: Variant) -> Iterator[Variant]:
     if not now.config.is_classic:
         return
     if now.config.rebalance_protocol().name == "EAGER":
-        line = "partition.assignment.strategy=cooperative-sticky (plan --switch-assignor shows how)"
+        how = "compare --assignors cooperative-sticky"
+        line = f"partition.assignment.strategy=cooperative-sticky ({how} shows how)"
         scenario = now.scenario.with_protocol(eager=False)
         yield replace(now, name="cooperative", lines=(line,), scenario=scenario)
     line = "group.protocol=consumer (plan --switch-protocol shows how)"

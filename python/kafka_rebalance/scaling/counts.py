@@ -225,7 +225,7 @@ def _summary(
         said.insert(at, f"another assignor {could} (see compare)")
     if len(worth := _worth(counts)) > 1:
         span = f"of {counts[0].members} to {counts[-1].members}"
-        useful = f"numbers {span} with which the fullest reads less"
+        useful = f"numbers {span} with which the fullest reads less than with fewer"
         said.append(f"{useful}: {', '.join(map(str, worth))}")
     if not knows_owners:
         said.append("who owns what now is not known, so every partition counts as a move")
@@ -274,7 +274,8 @@ def _compared(counts: Sequence[Count], now: Count, noun: str) -> list[str]:
     as_well = next(one for one in counts if not _is_less(now, one))
     alike = []
     if as_well is not now:
-        alike.append(f"{counted(as_well.members)} would do as well as {now.members}")
+        fewest = " (the fewest asked about)" * (as_well is counts[0] and as_well.members > 1)
+        alike.append(f"{counted(as_well.members)}{fewest} would do as well as {now.members}")
     if useless:
         first, last = useless[0].members, useless[-1].members
         alike.append(f"{first}{f' to {last}' * (first < last)} members bring nothing")

@@ -7,6 +7,7 @@ settles. Times are in ms.
 """
 
 from bisect import bisect_right
+from collections import Counter
 from collections.abc import Callable
 from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING, NamedTuple
@@ -54,6 +55,12 @@ def in_words(run: "Run") -> str:
         idle += f"{one.unavailable_ms / 1000:,.1f} {run.held}-seconds"
     end = "not settled at the end"
     if one.settled_ms is not None:
+        before, after = (
+            Counter(hold.member for hold in run.holds if hold.from_ms <= at_ms < hold.to_ms)
+            for at_ms in (one.start_up_ms or 0, run.until_ms - 1)
+        )
+        if len(before) < len(after) and max(before.values(), default=0) == max(after.values()):
+            idle += f"; the fullest member has {max(after.values())} before and after"
         end = f"settled at {one.settled_ms / 1000:,.1f} s"
     return f"{count}{since}; {counted(one.moves, 'move')}{stopped}; {idle}; {end}."
 

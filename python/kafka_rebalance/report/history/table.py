@@ -62,6 +62,11 @@ def answer_of(rows: Sequence[RecordedRebalance], groups: int = 1) -> str:
     causes = Counter(row.cause for row in rows)
     second = causes.pop("second round", 0)
     said = [f"{times(number)} {CAUSES[kind]}" for kind, number in causes.most_common(_MOST_CAUSES)]
+    if empty := [row.seconds for row in rows if row.cause == "started" and row.seconds]:
+        some = f"{times(len(empty))} " * (len(empty) < causes["started"])
+        up_to = "up to " * (len(empty) > 1)
+        after = f" ({some}after {up_to}{max(empty):,.1f} s without members)"
+        said = [one + after * one.endswith(CAUSES["started"]) for one in said]
     if others := [number for _, number in causes.most_common()[_MOST_CAUSES:]]:
         most = f"{'at most ' * (max(others) > 1)}{times(max(others))}"
         many = f"{sum(others):,} from other causes, {most} each"

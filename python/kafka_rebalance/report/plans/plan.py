@@ -14,6 +14,7 @@ from kafka_rebalance.plans.explanation import Explanation
 from kafka_rebalance.plans.rebalance_plan import RebalancePlan
 from kafka_rebalance.plans.rounds import Round, Step
 from kafka_rebalance.plans.samples import Samples
+from kafka_rebalance.plans.summary import is_not_known
 from kafka_rebalance.report.text.names import (
     counted,
     cut,
@@ -40,6 +41,8 @@ def print_plan(
     figures = plan.figures()
     print_wrapped(shortened(plan.summary, names))
     print()
+    if is_not_known(plan) and not figures.leaderless:
+        return
     print_wrapped(plan.title, "", "  ")
     print_figures(plan, figures)
     shown = quiet = 0

@@ -13,6 +13,7 @@ from kafka_rebalance.simulator.seeds import SeedRuns, Spread
 
 _MOST_ROWS = 60
 Shown = Callable[[int], str]
+_Runs = Sequence[Run] | Sequence[SeedRuns]
 
 
 def print_run(run: Run) -> None:
@@ -58,7 +59,7 @@ def summary_of(runs: Mapping[str, Run]) -> str:
         name: (one.unavailable_ms, one.stopped_ms, one.rebalances) for name, one in sums.items()
     }
     events = [(one.at_ms, one.what) for one in measure.settlings(first)]
-    return f"{first.title}{_away(events)}: {_ranked(figures, first.held)}"
+    return f"{first.title}{_away(events)}: {_ranked(figures, [*runs.values()])}"
 
 
 def _away(events: Sequence[tuple[int, str]]) -> str:
@@ -73,13 +74,13 @@ def _away(events: Sequence[tuple[int, str]]) -> str:
     return f", {'each ' * (len(pairs) > 1)}away for {pairs[0][0] / 1000:g} s"
 
 
-def _ranked(figures: Mapping[str, tuple[int | None, ...]], held: str) -> str:
+def _ranked(figures: Mapping[str, tuple[int | None, ...]], runs: _Runs) -> str:
     """Returns a sentence: first the run with the fewest partition-seconds without a reader.
 
     `figures` holds, for each run: partition-ms without a reader, member-ms stopped, rebalances. The
     sentence also names the runs without a rebalance and, if only some runs stop members, those.
     """
-    ranked = sorted(figures.items(), key=lambda one: one[1][0] or 0)
+    held, ranked = runs[0].held, sorted(figures.items(), key=lambda one: one[1][0] or 0)
     waits = f": no rebalance, its {held}s wait for their member"
     shown = [
         (name, f"{seconds(unread)}{waits if unread and not rebalances else ''}")
@@ -88,7 +89,9 @@ def _ranked(figures: Mapping[str, tuple[int | None, ...]], held: str) -> str:
     (best, least), *others = shown
     more = ", ".join(f"{name} {text}" for name, text in others)
     idle = measure.without_reader(held)
-    said = f"{best} leaves the fewest {held}-seconds {idle}: {least} ({more})."
+    if_free = f"if starting a {held} takes no time (assumed; try --costs 100ms/50ms), "
+    said = if_free * all(one.assumed.startswith(f"assumed: starting a {held} 0 ms") for one in runs)
+    said += f"{best} leaves the fewest {held}-seconds {idle}: {least} ({more})."
     stopping = [(name, ms, count) for name, (_, ms, count) in ranked if seconds(ms) != "0.0"]
     prices = [
         f"{name} ({seconds(ms)} member-seconds in {counted(count or 0, 'rebalance')})"
@@ -107,7 +110,7 @@ def _medians(runs: SeedRuns) -> tuple[int | None, ...]:
     return tuple(spreads[one].median for one in ("unavailable_ms", "stopped_ms", "rebalances"))
 
 
-def _print_assumed(runs: Sequence[Run] | Sequence[SeedRuns]) -> None:
+def _print_assumed(runs: _Runs) -> None:
     if all(one.assumed == runs[0].assumed for one in runs):
         print_wrapped(runs[0].assumed)
 
@@ -214,7 +217,7 @@ def print_seeds(runs: Mapping[str, SeedRuns]) -> None:
     text = f"{first.title}: {first.summary}"
     if len(runs) > 1:
         events = [(one.at_ms, one.what) for one in first.part_spreads()]
-        text = _ranked({name: _medians(one) for name, one in runs.items()}, first.held)
+        text = _ranked({name: _medians(one) for name, one in runs.items()}, [*runs.values()])
         text = f"{first.title}{_away(events)}: {text}"
     print_wrapped(text)
     print()

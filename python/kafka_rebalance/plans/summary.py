@@ -92,7 +92,9 @@ def _moved(plan: "RebalancePlan", figures: "Figures", total: int, noun: str) -> 
     changes, old = in_words(plan.changes), plan.assignor
     only = plan.changes[0] if len(plan.changes) == 1 else None
     new = only.assignor if isinstance(only, SwitchAssignor) else old
-    if protocol_name(old) != protocol_name(new) and new not in SERVER_SIDE:
+    libraries = {one.client_library for one in plan.group.members}
+    bounces = "librdkafka" not in libraries and new not in SERVER_SIDE
+    if protocol_name(old) != protocol_name(new) and bounces:
         whole = f"`compare {shell_option('--assignors', new)}` has the whole switch"
         changes = f"the first of two bounces to {new} ({whole})"
     what = changes[0].upper() + changes[1:]

@@ -273,12 +273,13 @@ def test_a_snapshot_ends_with_what_it_wrote_and_what_is_wrong() -> None:
 def test_a_fleet_begins_with_what_the_next_rebalance_leaves() -> None:
     now = totals_of("", {"groups": 20, "errors": 1, "uneven": 2})
     figures = {"groups": 20, "moves": 78, "least_moves": 60, "with_unavailable": 3}
-    lost = totals_of("remove-rack=a", figures)
-    report = FleetReport("t", [], [], [], [now, lost], {}, [], [])
+    more = totals_of("add-members=1", figures)
+    lost = totals_of("remove-rack=a", {**figures, "with_unavailable": 2, "waiting": 83})
+    report = FleetReport("t", [], [], [], [now, more, lost], {}, [], [])
     assert report.summary == (
-        "As they are, 2 of 19 groups end less even than possible; 1 has errors. The dearest of the "
-        "changes that were played is remove-rack=a: it stops partitions of 3 groups and moves 78, "
-        "where 60 would do."
+        "As they are, 2 of 19 groups end less even than possible; 1 has errors. Of the changes "
+        "that were played, add-members=1 stops partitions in the most groups, 3; it moves 78, "
+        "where 60 would do; remove-rack=a leaves 83 partitions waiting until sessions end."
     )
     assert fleet_page(report).index(report.summary) < fleet_page(report).index("Each change alone")
 

@@ -142,7 +142,7 @@ def tls_problem(error: ssl.SSLError) -> str:
             of, mend = "", "use the name in the certificate"
         elif "expired" in why or "not yet valid" in why:
             of, mend = "", "renew it, or set this machine's clock"
-        return f"{of}the server's certificate is not trusted ({why}); {mend}"
+        return f"{of}the server's certificate is not trusted (OpenSSL: {why}); {mend}"
     reason = (error.reason or str(error)).upper()
     if "PROTOCOL_VERSION" in reason or "UNSUPPORTED_PROTOCOL" in reason:
         ours = "this client has TLSv1.2 and TLSv1.3, as far as ssl.enabled.protocols allows them"

@@ -55,7 +55,7 @@ class FleetReport(Frozen):
 
     @property
     def summary(self) -> str:
-        """Returns sentences: how even groups end without a change; the dearest change."""
+        """Returns sentences: how even groups end without a change; what the changes cost most."""
         now, *others = self.changes or [Counter()]
         uneven, errors = now["uneven"], now["errors"]
         text = f"As they are, {uneven:,} of {_number(now, 'affected'):,} groups "
@@ -65,9 +65,12 @@ class FleetReport(Frozen):
         dear = ((one["with_unavailable"], one["moves"], one) for one in others)
         stops, moves, worst = max(dear, key=lambda one: one[:2], default=(0, 0, now))
         if moves:
-            text += f". The dearest of the changes that were played is {worst['change']}: it stops "
-            text += f"partitions of {counted(stops, 'group')}"
-            text += f" and moves {moves:,}, where {worst['least_moves']:,} would do"
+            text += f". Of the changes that were played, {worst['change']} stops partitions in the "
+            text += f"most groups, {stops:,}; it moves {moves:,}, where "
+            text += f"{worst['least_moves']:,} would do"
+            wait, change = max((one["waiting"], one["change"]) for one in others)
+            if wait:
+                text += f"; {change} leaves {counted(wait, 'partition')} waiting until sessions end"
         return f"{text}."
 
 

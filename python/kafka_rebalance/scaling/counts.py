@@ -241,7 +241,10 @@ def _kept_up(counts: Sequence[Count], now: Count, capacity: float | None) -> lis
     up = [one for one in counts if one.catch_up_s != math.inf]
     best = now if now in up else next((one for one in up if one.members > now.members), None)
     load = f"{best.busiest:,.0f} of {capacity:,.0f} records a second" if best and capacity else ""
-    load += ": no reserve" if best and capacity and best.busiest >= capacity else ""
+    if best and capacity and best.busiest >= capacity:
+        freer = next((one.members for one in counts if one.busiest < best.busiest), None)
+        load += ": no reserve "
+        load += f"below {freer} members" if freer else f"up to {counts[-1].members} members"
     if best is now:
         verb = "keeps" if now.members == 1 else "keep"
         return [f"{counted(now.members)} {verb} up{f' ({load})' if load else ''}"]

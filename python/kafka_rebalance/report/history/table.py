@@ -23,7 +23,7 @@ GROUP_COLUMNS = ["group", "rebalances", "avoidable", "within", "moves", "causes"
 
 _MOST_CAUSES = 3
 _HELPS = " Most helpful: "
-_AWAY = " ({} more wait for a member that is away)"
+_AWAY = " ({} more wait as long as their member is away)"
 _USEFUL = ("rolling", "flapping", "new ids", "never settles", "never warm", "idle", "storm")
 """The kinds of patterns. If two remedies save equally much, that of the first kind is shown."""
 

@@ -79,8 +79,8 @@ def test_the_answer_in_words_comes_first() -> None:
     )
     rate: dict[str, Any] = {"rate": {"payments": 1200}}
     assert kr.scale(SAMPLE["payments"], **rate, capacity=100).summary == (
-        "10 members do not keep up; 15 are enough (100 of 100 records a second: no reserve up to "
-        "18 members, 10 moves, 10 without a reader on the way); 11 to 14 are not"
+        "10 members do not keep up; 15 are enough (100 of 100 records a second: no reserve, even "
+        "with 18 members, 10 moves, 10 without a reader on the way); 11 to 14 are not"
     )
     wide = kr.scale(SAMPLE["payments"], range(10, 33), **rate, capacity=100).summary
     assert ": no reserve below 30 members, 10 moves" in wide

@@ -264,7 +264,7 @@ def _show_rows(
 
         if args.only is None and not args.all and not is_named:
             shown = [one for one in groups if one.findings]
-        print_triage(groups, shown, selects=args.only is not None)
+        print_triage(groups, shown, only=args.only)
 
 
 def described(

@@ -243,8 +243,8 @@ def _kept_up(counts: Sequence[Count], now: Count, capacity: float | None) -> lis
     load = f"{best.busiest:,.0f} of {capacity:,.0f} records a second" if best and capacity else ""
     if best and capacity and best.busiest >= capacity:
         freer = next((one.members for one in counts if one.busiest < best.busiest), None)
-        load += ": no reserve "
-        load += f"below {freer} members" if freer else f"up to {counts[-1].members} members"
+        load += ": no reserve"
+        load += f" below {freer} members" if freer else f", even with {counts[-1].members} members"
     if best is now:
         verb = "keeps" if now.members == 1 else "keep"
         return [f"{counted(now.members)} {verb} up{f' ({load})' if load else ''}"]

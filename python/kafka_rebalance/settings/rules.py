@@ -162,8 +162,8 @@ RULES: tuple[Rule, ...] = (
     Rule("range-first", (_JAVA,), "info",
         "ConsumerCoordinator, selection of the protocol (Kafka, KIP-429)",
         lambda c, _: _mixes(c) and c.assignors[0] != COOPERATIVE,
-        "an eager assignor stands before cooperative-sticky, so it assigns, and every rebalance "
-        "stops all partitions: {partition.assignment.strategy}", played.join),
+        "an eager assignor in the list makes every rebalance stop all partitions, and the first "
+        "assigns: {partition.assignment.strategy}; list cooperative-sticky alone", played.join),
     Rule("eager-listed", (_JAVA,), "warning",
         "ConsumerCoordinator, selection of the protocol (Kafka, KIP-429)",
         lambda c, _: _mixes(c) and c.assignors[0] == COOPERATIVE,

@@ -16,6 +16,7 @@ from kafka_rebalance.applications.replayed import Replay
 from kafka_rebalance.group.model import TopicPartition
 from kafka_rebalance.group.spec import GroupSpec
 from kafka_rebalance.java.hash_map import Uuid
+from kafka_rebalance.plans.changes.members import RemoveMembers
 from kafka_rebalance.report.text.names import counted, partitions_text, shortened
 from kafka_rebalance.report.text.sentences import print_wrapped
 from kafka_rebalance.report.text.tables import print_filled_table
@@ -252,8 +253,10 @@ def summary(plan: ApplicationPlan) -> str:
     firsts = [one.calls[0] for one in courses if one.calls]
     silent = {one.waited_ms for one in firsts if one.cause != PROBING} - {0}
     if silent:
-        text += f"; until its session times out, after {time_text(max(silent))}, nobody reads the "
-        text += "tasks of the process that ends"
+        text += f"; until its session times out, after {time_text(max(silent))}, nobody reads "
+        gone = {task for one in firsts for task in one.ended}
+        removes = all(isinstance(one, RemoveMembers) for one in plan.changes)
+        text += tasks_text(gone) if gone and removes else "the tasks of the process that ends"
     restored = {copy for one in courses for call in one.calls for copy in call.restored}
     if restored:
         most = counted(max(copy.records for copy in restored), "record")

@@ -22,9 +22,12 @@ _COLUMNS = (
 
 
 def print_triage(
-    groups: Sequence[TriagedGroup], shown: Sequence[TriagedGroup], *, selects: bool = False
+    groups: Sequence[TriagedGroup],
+    shown: Sequence[TriagedGroup],
+    *,
+    only: Sequence[str] | None = None,
 ) -> None:
-    """Prints the summary of all `groups`, and a table of `shown`; `selects`: an option chose it."""
+    """Prints the summary of all `groups`, and a table of `shown`: those with findings `only`."""
     print_wrapped(summary(groups))
     described = [one.described for one in shown if isinstance(one.described, Description)]
     live = any(one.lag is not None for one in shown)
@@ -34,7 +37,10 @@ def print_triage(
         rows = [_row(one, live=live) for one in shown]
         print_table(columns, rows, left=(1, len(columns) - 1), whole=True, names=2)
     if others := len(groups) - len(shown):
-        verb, how = "is" if others == 1 else "are", "" if selects else "; --all shows every group"
+        verb, how = "is" if others == 1 else "are", "; --all shows every group"
+        if only:
+            kinds = (f"of {one} or worse" if one in ("warning", "info") else one for one in only)
+            how = f": no finding {' or '.join(kinds)}"
         print_wrapped(f"{counted(others, 'group')} {verb} not shown{how}.")
     if live and any(one.without_committed_offset or one.leaderless for one in described):
         leader = " and a leader" if any(one.leaderless for one in described) else ""

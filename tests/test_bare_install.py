@@ -76,7 +76,7 @@ def test_the_command_needs_nothing_and_fits(
     assert said in printed
     lines = re.sub("\x1b\\[[0-9]*m", "", printed).splitlines()
     # Lines that a reader copies are never wrapped.
-    copied = ("partition.assignment.strategy=", "kafka-consumer-groups.sh")
+    copied = ("partition.assignment.strategy=", "kafka-consumer-groups.sh", "kafka-rebalance ")
     wide = [line for line in lines if len(line) > 80]
     assert [line for line in wide if not line.strip().startswith(copied)] == []
 

@@ -57,7 +57,7 @@ enum Values<'a> {
 }
 
 impl<'a> Column<'a> {
-    /// Finds the columns of a field table's fields.
+    /// Finds, in an Arrow batch, the column of each field in `table`.
     pub fn of_batch(batch: &'a RecordBatch, table: &[Field]) -> Result<Self, SchemaError> {
         let columns = (batch.schema_ref().fields(), batch.columns());
         Self::of_fields("", columns, None, table)

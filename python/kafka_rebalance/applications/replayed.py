@@ -8,10 +8,10 @@ settings produce this answer, plans can rely on them.
 Candidates are tried in order until one produces the answer. They combine the topologies, the end
 offsets, the assignors, the tags (none, or all that threads have), and `acceptable.recovery.lag`
 (the default, or 0). End offsets are the present ones, or the largest that a thread reported: the
-leader certainly saw these. If none does, a process of static members may have restarted since, so
-that the broker no longer has what the leader read: it is replaced by the tasks that the process
-has. If that does not help, the candidate with the fewest differing threads is
-returned, and names them.
+leader certainly saw these. If no candidate produces the answer, a process of static members may
+have restarted since, and the broker has lost what it sent before: then the candidates are tried
+again as if that process had sent the tasks that it has. Else the candidate with the fewest
+differing threads is returned, and names them.
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence

@@ -245,7 +245,7 @@ def subscription(version: int, fields: Mapping[str, Any]) -> bytes:
 
 
 def filled(schema: Any, fields: Mapping[str, Any]) -> Any:
-    """Returns an object of a dataclass of kio; `fields` holds its values by name."""
+    """Returns an instance of `schema`, a dataclass of kio, with values from `fields`, by name."""
     hints = field_hints(schema)
     return schema(
         **{name: _value(hints[name], value) for name, value in fields.items() if name in hints}

@@ -137,7 +137,7 @@ class GroupConfigs:
         self._tell(GroupConfigured(group_id, config if new else None))
 
     def described(self, one: Any) -> list[dict[str, Any]]:
-        """Returns the settings of a group in the form of DescribeConfigs."""
+        """Returns a group's settings as a DescribeConfigs response lists them."""
         given, defaults = self._groups.get(one.resource_name, {}), self._defaults
         asked = one.configuration_keys
         return [

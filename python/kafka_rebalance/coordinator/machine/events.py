@@ -82,10 +82,9 @@ class Unloaded(_Event):
 
 
 class PartitionsDeleted(_Event):
-    """The cluster has deleted these partitions (topic, number), and all of these topics.
+    """The cluster has deleted single partitions (topic, number) and whole topics (name, id).
 
-    Each topic comes with its id: offsets and share state of a topic with this name and another id
-    remain.
+    Offsets and share state that were stored for a deleted topic's name with another id remain.
     """
 
     partitions: tuple[tuple[str, int], ...] = ()

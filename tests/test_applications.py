@@ -40,6 +40,7 @@ QUICK = CHANGES.with_name("streams_classic_quick.jsonl.gz")
 TAGS = CHANGES.with_name("streams_classic_tags.jsonl.gz")
 FIRST, JOINED, PROBED, STABLE, LEFT = 7, 10, 12, 15, 20
 HOSTS = 31
+ADD = parse_changes(["add-members=1"])
 STATIC, RESTARTED, TAGGED = 42, (43, 44), 50
 WITHHELD, UNREAD = (47, 52), 63
 
@@ -111,6 +112,29 @@ def test_no_other_recorded_process_has_restarted_since() -> None:
 def test_withheld_topics_are_not_guessed(key: int) -> None:
     with pytest.raises(GroupError, match=r"clicks.*its subtopology is unknown"):
         _replayed(key)
+
+
+@pytest.mark.parametrize("key", [31, 34, 35])
+def test_a_plan_begins_with_the_offsets_of_now(key: int) -> None:
+    """The leader read others, which only the replay of its call has."""
+    field = recorded_line(key)["application"]
+    assigned = read_assigned(field)
+    one, later = (
+        replay("shop", read, assigned, GIVEN)
+        for read in (read_application(field), read_application(_grown(field)))
+    )
+    assert one.application.end_offsets == one.read.end_offsets
+    assert later.application.end_offsets != later.read.end_offsets
+    assert later.differing == ()
+    calls = [plan_application(_group(key), each, ADD).likeliest.calls[0] for each in (one, later)]
+    behind = [[copy.records for copy in call.warming] for call in calls]
+    assert max(behind[0]) < 1_000_000 <= min(behind[1])
+
+
+def _grown(field: Any) -> Any:
+    """Returns the field after a million records more in each changelog partition."""
+    ends = {topic: [n + 1_000_000 for n in of] for topic, of in field["end_offsets"].items()}
+    return field | {"end_offsets": ends}
 
 
 # Plans --------------------------------------------------------------------------------------------
@@ -659,7 +683,7 @@ def test_equal_probing_rebalances_are_printed_once(
 def test_rates_with_traffic() -> None:
     """The warm-ups were caught up; some 27 records a second were written for the busiest task."""
     then, now = (recorded_line(number)["application"] for number in (50, 60))
-    rates = measured_rates("shop", then, read_replay("shop", now, GIVEN), now)
+    rates = measured_rates("shop", then, read_replay("shop", now, GIVEN))
     assert (rates.restore_rate, rates.write_rate, rates.is_bound) == (50, 27, True)
 
 

@@ -12,6 +12,7 @@ that process is killed, the directory is not removed.
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import subprocess
 import tempfile
@@ -36,6 +37,10 @@ SESSION_TIMEOUT_MS = 8000
 """A busy machine holds up a worker for seconds; it must not lose its place by that."""
 STOP_TIMEOUT_S = 15.0
 LOOK_AGAIN_S = 0.1
+_JOINS = "log.org.apache.kafka.connect.runtime.distributed.WorkerCoordinator=info"
+_SYNCED = re.compile(
+    r"Successfully synced group in generation .*?generationId=(\d+), memberId='(.*?)'"
+)
 
 PROPERTIES = {
     "group.id": GROUP_ID,
@@ -124,8 +129,8 @@ class ConnectCluster:
             "scheduled.rebalance.max.delay.ms": str(self._max_delay_ms),
         }
         config.write_text("".join(f"{key}={value}\n" for key, value in properties.items()))
-        level = "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn"
-        command = ["java", *SMALL_JVM, level, "-cp", f"{LIB}/*", "connectplugin.Worker"]
+        levels = [f"-Dorg.slf4j.simpleLogger.{one}" for one in ("defaultLogLevel=warn", _JOINS)]
+        command = ["java", *SMALL_JVM, *levels, "-cp", f"{LIB}/*", "connectplugin.Worker"]
         with self._log_file(worker).open("ab") as log:
             self._processes[worker] = subprocess.Popen(
                 [*command, str(config)],
@@ -170,6 +175,14 @@ class ConnectCluster:
     def rounds(self) -> list[LiveRound]:
         """Returns all rebalances so far, in order."""
         return self._log.read()
+
+    def synced(self) -> set[tuple[int, str]]:
+        """Returns each generation and member id of a worker that received its assignment.
+
+        A busy worker misses one if the next rebalance begins before its SyncGroup is answered.
+        """
+        text = "".join(self._log_file(one).read_text(errors="replace") for one in self.workers)
+        return {(int(generation), member) for generation, member in _SYNCED.findall(text)}
 
     def worker_of(self, member_id: str) -> str:
         """Returns the worker of a member id: `connect-<worker>-<uuid>` without a client.id."""

@@ -14,7 +14,7 @@ from kafka_rebalance.errors import GroupError
 from kafka_rebalance.group.spec import counted
 from kafka_rebalance.wire.streams_protocol import LATEST_OFFSET, TaskId
 
-from .lines import read_application, utc_text
+from .lines import utc_text
 from .replayed import Place, Replay, read_replay
 
 
@@ -39,18 +39,17 @@ class Rates(NamedTuple):
         )
 
 
-def measured_rates(group_id: str, line: Any, now: Replay, later: Any) -> Rates:
-    """Returns the rates between two readings; each is the field `application` of a line.
+def measured_rates(group_id: str, line: Any, now: Replay) -> Rates:
+    """Returns the rates between two readings.
 
-    `line` is the earlier reading, and `now` is the replay of the `later` one.
+    `line` is the earlier one, the field `application` of a line; `now` is the later one's replay.
 
     Errors   GroupError at `since` if no copy has restored records between the two.
     """
     then = read_replay(group_id, line, now.given)
     between = then.application.now_ms, now.application.now_ms
     ms, before, after = between[1] - between[0], _positions(then), _positions(now)
-    read = [read_application(one) for one in (line, later)]
-    ends = [_ends(one, now) for one in read]
+    ends = [_ends(one.read, now) for one in (then, now)]
     found: list[tuple[bool, float]] = []
     for place in then.standby() & after.keys() if ms > 0 else ():
         task, had = place[1], max(0, before.get(place, 0))
@@ -63,7 +62,7 @@ def measured_rates(group_id: str, line: Any, now: Replay, later: Any) -> Rates:
     unfinished = [rate for is_bound, rate in found if not is_bound]
     rate = min(unfinished) if unfinished else max(rate for _, rate in found)
     written = max((ends[1][task] - end for task, end in ends[0].items()), default=0)
-    apart_ms = max(1, read[1].now_ms - read[0].now_ms)
+    apart_ms = max(1, now.read.now_ms - then.read.now_ms)
     restore_rate, write_rate = max(1, int(rate)), max(0, -(-written * 1000 // apart_ms))
     return Rates(restore_rate, write_rate, not unfinished, between)
 

@@ -280,7 +280,7 @@ def running(
     replay: Replay, new: Uuid | None = None, *, is_quick: bool = False, engine: Engine = "rust"
 ) -> Running:
     """Returns the application as it runs now (see "Assumed" above); `new` is a process to join."""
-    application, topology = replay.application, replay.topology
+    application, topology = replay.now, replay.topology
     ends = end_offset_sums(application, topology) or {}
     tasks = replay.tasks
     warming = set() if replay.deadline is None else replay.warming(engine=engine)

@@ -68,13 +68,15 @@ OF_REPLAY = ASSIGNOR, STATEFUL = "assignor", "stateful"
 class Replay(NamedTuple):
     """The leader's last call, replayed: its input, the present assignment, and the differences.
 
-    `application` holds the assumed topology and settings. `given` are the settings that the caller
-    has named. `differing` are the members whose answer differs. `topologies` is the number of
-    topologies that produce the present assignment; only one of them is the real one. `restarted` is
-    the process that must have restarted since the call, if there is one.
+    `application` holds the assumed topology and settings, `read` what was read from the cluster.
+    `given` are the settings that the caller has named. `differing` are the members whose answer
+    differs. `topologies` is the number of topologies that produce the present assignment; only one
+    of them is the real one. `restarted` is the process that must have restarted since the call, if
+    there is one.
     """
 
     application: Application
+    read: Application
     assigned: dict[str, SentAssignment]
     differing: tuple[str, ...]
     given: Mapping[str, Any]
@@ -84,6 +86,16 @@ class Replay(NamedTuple):
     @property
     def topology(self) -> Topology:
         return Topology(self.application)
+
+    @property
+    def now(self) -> Application:
+        """Returns the application with the present offsets, which the next call reads: those of the
+        last call may be older.
+        """
+        read = self.read
+        return self.application._replace(
+            end_offsets=read.end_offsets, committed_offsets=read.committed_offsets
+        )
 
     @property
     def tasks(self) -> dict[str, ThreadTasks]:
@@ -305,14 +317,14 @@ def replay(
     )
     for one, restarted in islice(tried, _MOST_CANDIDATES):
         differing = _differing(_answer(one, engine), assigned)
-        played = Replay(one, assigned, differing, given, restarted=restarted)
+        played = Replay(one, application, assigned, differing, given, restarted=restarted)
         if best is None or len(played.differing) < len(best.differing):
             best = played
         if not best.differing:
             others = (one._replace(subtopologies=info) for info in infos)
             fit = [not _differing(_answer(other, engine), assigned) for other in others]
             return best._replace(topologies=sum(fit))
-    return best or Replay(application, assigned, tuple(assigned), given)
+    return best or Replay(application, application, assigned, tuple(assigned), given)
 
 
 def _answer(application: Application, engine: Engine) -> LeaderAnswer | None:

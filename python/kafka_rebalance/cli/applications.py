@@ -123,7 +123,7 @@ def findings(args: argparse.Namespace, group: GroupSpec, noted: Leaderless) -> I
     from kafka_rebalance.notes.applications import application_findings
 
     try:
-        rates = _measured(args, group, one, noted)
+        rates = _measured(args, group, one)
     except GroupError as error:
         print_note(f"{group.group_id}: {error}")
         rates = None
@@ -131,42 +131,32 @@ def findings(args: argparse.Namespace, group: GroupSpec, noted: Leaderless) -> I
 
 
 def planned_application(
-    args: argparse.Namespace,
-    group: GroupSpec,
-    one: "Replay",
-    changes: Sequence[Change],
-    noted: Leaderless,
+    args: argparse.Namespace, group: GroupSpec, one: "Replay", changes: Sequence[Change]
 ) -> "ApplicationPlan":
     """Returns the plan. Errors: GroupError if the replay is not the present assignment."""
     from kafka_rebalance.applications.plan import plan_application
 
-    options = _options(args, group, one, noted)
+    options = _options(args, group, one)
     new_settings = dict(chain.from_iterable(map(dict.items, args.new_setting)))
     return plan_application(group, one, changes, new_settings, **options)
 
 
 def compared_settings(
-    args: argparse.Namespace,
-    group: GroupSpec,
-    one: "Replay",
-    changes: Sequence[Change],
-    noted: Leaderless,
+    args: argparse.Namespace, group: GroupSpec, one: "Replay", changes: Sequence[Change]
 ) -> "list[ComparedSettings]":
     """Returns the changes' plan under each setting. Errors: those of `planned_application`."""
     from kafka_rebalance.applications.comparison import compare_settings
 
-    options = _options(args, group, one, noted)
+    options = _options(args, group, one)
     return compare_settings(group, one, changes, args.new_setting, **options)
 
 
-def _options(
-    args: argparse.Namespace, group: GroupSpec, one: "Replay", noted: Leaderless
-) -> dict[str, Any]:
+def _options(args: argparse.Namespace, group: GroupSpec, one: "Replay") -> dict[str, Any]:
     """Returns the options of a plan; rates are those given, or measured since the earlier line."""
     if one.problem is not None:
         raise GroupError("application", one.problem)
     restore_rate, write_rate = args.restore_rate, args.write_rate
-    if found := _measured(args, group, one, noted):
+    if found := _measured(args, group, one):
         print_note(str(found))
         restore_rate = found.restore_rate if restore_rate is None else restore_rate
         write_rate = found.write_rate if write_rate is None else write_rate
@@ -192,9 +182,7 @@ def _properties(args: argparse.Namespace) -> Mapping[str, str]:
     return properties
 
 
-def _measured(
-    args: argparse.Namespace, group: GroupSpec, one: "Replay", noted: Leaderless
-) -> "Rates | None":
+def _measured(args: argparse.Namespace, group: GroupSpec, one: "Replay") -> "Rates | None":
     """Returns the rates since the line of `--since`; None without `--since`. Errors: GroupError."""
     if args.since is None:
         return None
@@ -202,7 +190,7 @@ def _measured(
 
     line = _earlier(args.since, group.group_id)
     try:
-        return measured_rates(group.group_id, line, one, noted.applications[group.group_id])
+        return measured_rates(group.group_id, line, one)
     except GroupError as error:
         if error.path == "since":
             raise

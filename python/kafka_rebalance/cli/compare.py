@@ -74,7 +74,7 @@ def run(args: argparse.Namespace) -> int:
         group: GroupSpec, changes: Sequence[Change]
     ) -> "tuple[Comparison | list[ComparedSettings], Sequence[LedPlan]]":
         if names is None and (application := replayed(args, group, tally.leaderless)):
-            return compared_settings(args, group, application, changes, tally.leaderless), ()
+            return compared_settings(args, group, application, changes), ()
         found = _led(group, changes, args)
         return compare(as_led(group, found), changes, assignors=names, engine=args.engine), found
 

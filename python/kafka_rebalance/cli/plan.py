@@ -146,7 +146,7 @@ def _answer(
     args: argparse.Namespace, tally: Tally, group: GroupSpec, changes: Sequence[Change]
 ) -> "_Answer | ApplicationPlan":
     if args.assignor is None and (application := replayed(args, group, tally.leaderless)):
-        return planned_application(args, group, application, changes, tally.leaderless)
+        return planned_application(args, group, application, changes)
     if args.assignor is not None:
         return _Answer(plan(group, args.assignor, changes, engine=args.engine))
     led = plans_by_leader(group, changes, engine=args.engine)

@@ -86,7 +86,7 @@ def run(args: argparse.Namespace) -> int:
         if group is None:
             return SOME_ERRORS
         if application := replayed(args, group, noted):
-            return _simulate_application(args, group, application, noted)
+            return _simulate_application(args, group, application)
         scenario = _from_group(args, group)
     else:
         scenario = load(args.scenario)
@@ -158,9 +158,7 @@ def _where(args: argparse.Namespace) -> str:
     return "--bootstrap-server" if args.source is None else "--from"
 
 
-def _simulate_application(
-    args: argparse.Namespace, group: GroupSpec, application: "Replay", noted: Leaderless
-) -> int:
+def _simulate_application(args: argparse.Namespace, group: GroupSpec, application: "Replay") -> int:
     """Simulates the rebalances that `plan` predicts for a classic Kafka Streams application."""
     from kafka_rebalance.report.runs.application import print_application_run, summary
     from kafka_rebalance.simulator.from_application import application_run
@@ -169,7 +167,7 @@ def _simulate_application(
         if getattr(args, name):
             args.parser.error(f"--{name}: not with a classic Kafka Streams application")
     try:
-        plan = planned_application(args, group, application, args.changes, noted)
+        plan = planned_application(args, group, application, args.changes)
         run = application_run(plan)
     except GroupError as error:
         text = error_text(error, args.changes).replace("restore_rate:", "--restore-rate:")

@@ -44,6 +44,7 @@ _RECORDS = 60
 _CALM_S = 3.0
 """An application has settled if it looks equal for this long."""
 _TIMEOUT_S = 150.0
+_TRAFFIC_BEFORE_S = 15.0
 _ON_TIME_MS = 10_000
 _TAGS = "rack.aware.assignment.tags"
 
@@ -84,7 +85,8 @@ class Stage:
         topics = {f"{name}-orders": a, f"{name}-returns": b, f"{name}-clicks": c}
         is_tagged = number % 5 == 3
         standbys = 1 if is_tagged else number % 2
-        return Stage(name, topics, standbys, number % 3 == 2, is_tagged=is_tagged)
+        lag = 5 if number % 4 < 2 else 30  # of 50 to 70 records in a changelog's partition
+        return Stage(name, topics, standbys, number % 3 == 2, lag, is_tagged=is_tagged)
 
 
 @dataclass
@@ -345,32 +347,60 @@ def _replay_with_traffic(run: Run, stages: list[Stage], seconds: int) -> None:
     writer = threading.Thread(target=produce)
     writer.start()
     try:
-        for stage in stages:
-            run.start(stage, 1)
+        time.sleep(_TRAFFIC_BEFORE_S)  # the offsets of the last rebalances are old by now
+        joined, left = _add_with_traffic(run, stages)
         end = time.monotonic() + seconds
         while time.monotonic() < end:
             for group_id, look in run.looks(stages).items():
-                if not isinstance(look, str):
-                    one = look[1]
-                    how = (
-                        f"equal with {run.bounds[group_id]}" if one.problem is None else "declined"
-                    )
-                    state = (
-                        group_id,
-                        sorted(one.assigned),
-                        one.tasks,
-                        one.deadline,
-                    )
-                    found.with_traffic.setdefault(str(state), how)
+                if isinstance(look, str):
+                    continue
+                one = look[1]
+                how = f"equal with {run.bounds[group_id]}" if one.problem is None else "declined"
+                state = group_id, sorted(one.assigned), one.tasks, one.deadline
+                found.with_traffic.setdefault(str(state), how)
+                if group_id in left and _has_joined(left[group_id], one):
+                    joined[_joined_with_traffic(run, left.pop(group_id), one)] += 1
             time.sleep(1)
+        joined["not settled"] += len(left)
     finally:
         done.set()
         writer.join()
         producer.close()
     found.add(
         f"with traffic, replays of {len(stages)} applications' states: "
-        f"{dict(Counter(found.with_traffic.values()))}"
+        f"{dict(Counter(found.with_traffic.values()))}; a process joined each: {dict(joined)}"
     )
+
+
+def _add_with_traffic(run: Run, stages: list[Stage]) -> tuple[Counter[str], dict[str, Stage]]:
+    """Adds a process to each; returns how many were declined before, and those with a plan."""
+    joined, left = Counter[str](), {}
+    looks = run.looks(stages)
+    for stage in stages:
+        look, old = looks[stage.group_id], run.random.choice([*stage.processes])
+        if isinstance(look, str) or look[1].problem or look[1].rebalances_at_once:
+            joined["declined"] += 1
+        else:
+            like = _thread_of(old, look[0])
+            _plan(stage, *look, f"add-members=1,like={like}")
+            left[stage.group_id] = stage
+        run.start(stage, 1, stage.zones[old])
+    return joined, left
+
+
+def _has_joined(stage: Stage, one: Replay) -> bool:
+    is_whole = len(one.application.threads) == sum(stage.processes.values())
+    return is_whole and not one.rebalances_at_once
+
+
+def _joined_with_traffic(run: Run, stage: Stage, look: Replay) -> str:
+    """Returns how the first rebalance after the join, with its follow-up, compares."""
+    course, present = _course(stage, look), _owners(look, stage.there)
+    if not (differing := _outside(course, 0, present, look.topology.stateful)):
+        return "as told"
+    tasks = ", ".join(map(str, differing))
+    run.found.add(f"  {stage.group_id}, with traffic, lag {stage.lag}: DIFFERS: {tasks}")
+    return "different"
 
 
 def _ask_history(server: str, found: Found) -> None:
@@ -410,11 +440,11 @@ def _change(run: Run, stage: Stage, look: tuple[GroupSpec, Replay], found: Found
     kinds += ["restart"] if stage.is_static else []
     kind, threads = run.random.choice(kinds), run.random.randint(1, 2)
     victim = run.random.choice([*stage.processes])
-    member = next(m for m in group.members if (m.client_id or "").startswith(f"{victim}-"))
+    thread = _thread_of(victim, group)
     if kind == "add":  # with the tags of the victim
-        texts = [f"add-members={threads},like={member.member_id}"]
+        texts = [f"add-members={threads},like={thread}"]
     else:
-        process_id = uuid_text(one.process_of(member.member_id))
+        process_id = uuid_text(one.process_of(thread))
         texts = [f"remove-member={process_id}"]
         if kind == "restart":
             texts = [f"bounce-members={process_id},away=1s"]
@@ -431,6 +461,11 @@ def _change(run: Run, stage: Stage, look: tuple[GroupSpec, Replay], found: Found
         run.send(abandon=[victim])
         run.restart(victim)
     return kind != "restart"
+
+
+def _thread_of(process: str, group: GroupSpec) -> str:
+    """Returns the member id of one of the process's threads."""
+    return next(m.member_id for m in group.members if (m.client_id or "").startswith(f"{process}-"))
 
 
 def _plan(stage: Stage, group: GroupSpec, one: Replay, change: str) -> None:

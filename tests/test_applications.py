@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 
 CHANGES = Path(__file__).parent / "data" / "streams_classic_changes.jsonl.gz"
 QUICK = CHANGES.with_name("streams_classic_quick.jsonl.gz")
+RESTARTED_LATER = CHANGES.with_name("streams_classic_restarted.jsonl.gz")
 TAGS = CHANGES.with_name("streams_classic_tags.jsonl.gz")
 FIRST, JOINED, PROBED, STABLE, LEFT = 7, 10, 12, 15, 20
 HOSTS = 31
@@ -101,6 +102,17 @@ def test_a_process_of_static_members_that_restarted_since_is_named(key: int) -> 
     one = _replayed(key)
     assert one.restarted is not None
     assert one.assumed()["restarted"].startswith(uuid_text(one.restarted))
+
+
+def test_a_restart_is_tried_before_another_assignor() -> None:
+    """Recorded with traffic: `legacy_sticky` has the same answer for what was sent after it."""
+    field = json.loads(gzip.decompress(RESTARTED_LATER.read_bytes()))["application"]
+    given = GIVEN | {"acceptable.recovery.lag": 30}
+    one = replay("app11", read_application(field), read_assigned(field), given)
+    assert one.restarted is not None
+    assert one.application.assignor == "high_availability"
+    other = replay("app11", one.read, one.assigned, given | {"assignor": "legacy_sticky"})
+    assert other.differing == ()
 
 
 def test_no_other_recorded_process_has_restarted_since() -> None:

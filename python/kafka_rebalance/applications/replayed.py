@@ -5,13 +5,13 @@ A broker describes what each thread sent in its last JoinGroup, which is the lea
 what it was assigned, which is the leader's answer. If the input, an inferred topology and assumed
 settings produce this answer, plans can rely on them.
 
-Candidates are tried in order until one produces the answer. They combine the topologies, the end
-offsets, the assignors, the tags (none, or all that threads have), and `acceptable.recovery.lag`
-(the default, or 0). End offsets are the present ones, or the largest that a thread reported: the
-leader certainly saw these. If no candidate produces the answer, a process of static members may
-have restarted since, and the broker has lost what it sent before: then the candidates are tried
-again as if that process had sent the tasks that it has. Else the candidate with the fewest
-differing threads is returned, and names them.
+Candidates are tried in order until one produces the answer. For each assignor, the default first,
+they combine the topologies, the end offsets, the tags (none, or all that threads have), and
+`acceptable.recovery.lag` (the default, or 0). End offsets are the present ones, or the largest that
+a thread reported: the leader certainly saw these. If no candidate produces the answer, a process of
+static members may have restarted since, and the broker has lost what it sent before: then the
+candidates are tried again as if that process had sent the tasks that it has, before another
+assignor. Else the candidate with the fewest differing threads is returned, and names them.
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -309,10 +309,12 @@ def replay(
     else:
         infos = topologies(group_id, application, assigned, given.get(STATEFUL, ()))
     best: Replay | None = None
+    assignors = (given[ASSIGNOR],) if ASSIGNOR in given else ASSIGNORS
     tried: Iterator[tuple[Application, Uuid | None]] = (
         (one if process_id is None else _before_restart(one, process_id, assigned), process_id)
+        for assignor in assignors
         for process_id in (None, *_fresh(application))
-        for one in _candidates(application, infos, assigned, given)
+        for one in _candidates(application._replace(assignor=assignor), infos, assigned, given)
         if process_id is None or _had_its_tasks(one, process_id, assigned)
     )
     for one, restarted in islice(tried, _MOST_CANDIDATES):
@@ -342,14 +344,13 @@ def _candidates(
 ) -> Iterator[Application]:
     configs = {name: value for name, value in given.items() if name not in OF_REPLAY}
     keys = tuple(sorted({key for one in application.threads for key in one.info.tags()}))
-    assignors = (given[ASSIGNOR],) if ASSIGNOR in given else ASSIGNORS
     lags: list[dict[str, Any]] = [{}]
     if not {"acceptable.recovery.lag", "acceptable_recovery_lag"} & configs.keys():
         lags.append({"acceptable.recovery.lag": 0})
-    for lag, assignor, subtopologies in product(lags, assignors, infos):
+    for lag, subtopologies in product(lags, infos):
         standbys = {"num.standby.replicas": _standbys(application, subtopologies, assigned)}
         own = settings(standbys | configs | lag, "settings")
-        now = application._replace(assignor=assignor, subtopologies=subtopologies, settings=own)
+        now = application._replace(subtopologies=subtopologies, settings=own)
         now = _at_last_call(now, assigned)
         tagged = own._replace(rack_aware_assignment_tags=keys)
         is_open = own.num_standby_replicas and not own.rack_aware_assignment_tags and keys

@@ -16,7 +16,7 @@ from kafka_rebalance.group.model import quoted
 from kafka_rebalance.group.spec import counted, first_of
 from kafka_rebalance.notes.findings import FINDINGS, SEVERITIES, Severity, rank, see, with_worse
 from kafka_rebalance.plans.rebalance_plan import RebalancePlan
-from kafka_rebalance.plans.summary import is_not_known
+from kafka_rebalance.plans.summary import is_not_known, nobody_reads
 from kafka_rebalance.present.description import Description
 from kafka_rebalance.present.overloaded import overloaded
 from kafka_rebalance.present.triage import TriagedGroup
@@ -163,6 +163,8 @@ def of_plan(plan: RebalancePlan, limits: Mapping[str, int]) -> Iterator[Problem]
     figures, group_id, counts = plan.figures(), plan.group.group_id, plan.after.counts()
     if is_not_known(plan):
         yield Problem.of(group_id, NOT_KNOWN, plan.summary.removeprefix("Not known: "))
+    if text := nobody_reads(plan.unsubscribed):
+        yield Problem.of(group_id, "unread", text)
     if not figures.settled:
         text = "after the change, the group never settles: partitions move for ever"
         yield Problem.of(group_id, "hangs", text)

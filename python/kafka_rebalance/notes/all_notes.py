@@ -11,6 +11,7 @@ from kafka_rebalance.group.spec import GroupSpec
 from kafka_rebalance.plans.clients import who_lists_ours
 from kafka_rebalance.plans.leaders import LedPlan, has_no_answer
 from kafka_rebalance.plans.rebalance_plan import RebalancePlan, parse_changes, plan
+from kafka_rebalance.plans.summary import nobody_reads
 
 from .broker import broker_notes
 from .commit_waits import commit_waits
@@ -47,6 +48,8 @@ def plan_notes(
     if has_no_answer(led):
         kafkas = f"The answer below is that of Kafka's {plan.assignor}, as if a Java member led."
         found.append(Note("no answer", f"WARNING: {no_answer(led)}. {kafkas}"))
+    if text := nobody_reads(lost := plan.unsubscribed):
+        found.append(Note("unread", text, partitions=lost))
     found += commit_waits(plan)
     found += _idle(plan)
     found += _nowhere(plan)

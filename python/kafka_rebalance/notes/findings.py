@@ -42,8 +42,8 @@ FINDINGS: dict[FindingKind, Finding] = {
     "stopped": Finding("error", "stopped",
         "the group has no members, and records wait"),
     "unread": Finding("error", "with unread partitions",
-        "partitions have no reader, though members subscribe to their topics; or no member runs an "
-        "active task"),
+        "partitions have no reader, though members subscribe to their topics, or because a planned "
+        "change leaves no subscriber; or no member runs an active task"),
     "not ready": Finding("error", "not ready",
         "the broker has not validated the topology, so nothing runs"),
     "hangs": Finding("error", "that can hang",

@@ -66,7 +66,7 @@ from .explanation import Explanation, explain
 from .figures import Figures, as_dict, count_rows, figure_rows, rack_share
 from .playing import as_it_began, at_change, play_changes
 from .possible.optimum import Possible, from_core
-from .rounds import Round, Step
+from .rounds import Round, Step, unsubscribed
 from .samples import Samples, count_ends, counted_in_core, enough_draws
 from .summary import summary
 
@@ -148,6 +148,11 @@ class RebalancePlan(Frozen):
         from .possible.curve import balance_curve
 
         return balance_curve(as_it_began(self.group, self.steps[-1]), engine=self.engine)
+
+    @property
+    def unsubscribed(self) -> tuple[TopicPartition, ...]:
+        """Returns the partitions whose topics lose their last subscriber: nobody reads them."""
+        return unsubscribed(self.group, self.steps[-1].before)
 
     @property
     def has_guesses(self) -> bool:

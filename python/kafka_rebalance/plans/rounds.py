@@ -332,6 +332,22 @@ def subscribed_partitions(group: GroupSpec) -> Iterator[TopicPartition]:
                 yield TopicPartition(topic.name, partition)
 
 
+def unsubscribed(before: GroupSpec, after: GroupSpec) -> tuple[TopicPartition, ...]:
+    """Returns the partitions of topics that had subscribers before and, as they exist, none after.
+
+    A streams group has none: each of its members can run every task.
+    """
+    if before.subtopologies is not None:
+        return ()
+    had, have = ({t for one in group.members for t in one.topics} for group in (before, after))
+    return tuple(
+        TopicPartition(topic.name, partition)
+        for topic in after.topics
+        if topic.name in had - have
+        for partition in range(topic.partitions)
+    )
+
+
 def next_generation(group: GroupSpec) -> int:
     """Returns the number of the next rebalance's generation, or of its group epoch."""
     known = [group.generation_id, *(member.generation_id for member in group.members)]

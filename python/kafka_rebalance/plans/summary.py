@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """The result of a plan in words: the first line of `plan`, and `summary` in JSON."""
 
+from collections import Counter
 from typing import TYPE_CHECKING
 
 from kafka_rebalance.assignors.registry import BALANCED, SERVER_SIDE, protocol_name
 from kafka_rebalance.group.model import shell_option
-from kafka_rebalance.group.spec import counted
+from kafka_rebalance.group.spec import counted, first_of
 
 from .changes.assignor import SwitchAssignor
 from .changes.members import RemoveMembers
@@ -13,6 +14,8 @@ from .rounds import subscribed_partitions
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+
+    from kafka_rebalance.group.model import TopicPartition
 
     from .changes.change import Change
     from .figures import Figures
@@ -35,7 +38,7 @@ def summary(plan: "RebalancePlan") -> str:
     if not idle and len(counts) > len(plan.group.members) and figures.balance_before.max == fullest:
         ask = " (`scale` says how many help)" * (noun == "partition")
         silent.append(f"the fullest member has {fullest} before and after{ask}")
-    return f"{unknown}{_taken(plan)}{idle}{'; '.join([moved, *silent])}."
+    return f"{unknown}{_unsubscribed(plan)}{_taken(plan)}{idle}{'; '.join([moved, *silent])}."
 
 
 def in_words(changes: "Iterable[Change]") -> str:
@@ -63,6 +66,23 @@ def _unknown_racks(plan: "RebalancePlan") -> str:
     have, them = ("has", "it") if unknown == 1 else ("have", "them")
     of = f"{unknown} of {members} {have} no client.rack"
     return f"{of}; whether the rack holds {them} is not known, and this plan keeps {them}. "
+
+
+def _unsubscribed(plan: "RebalancePlan") -> str:
+    """Returns a sentence on topics that lose their last subscriber; "" if there are none."""
+    text = nobody_reads(plan.unsubscribed)
+    return f"{text[0].upper()}{text[1:]}. " if text else ""
+
+
+def nobody_reads(partitions: "Iterable[TopicPartition]") -> str:
+    """Returns a clause on the partitions of topics without a subscriber; "" if there are none."""
+    counts = Counter(tp.topic for tp in partitions)
+    if not counts:
+        return ""
+    topics, number = first_of([*counts], 3), sum(counts.values())
+    their = "its" if len(counts) == 1 else "their"
+    which = f"{their} {counted(number, 'partition')}" if number > 1 else f"{their} partition"
+    return f"no member is left that subscribes to {topics}: nobody reads {which}"
 
 
 def _taken(plan: "RebalancePlan") -> str:

@@ -49,7 +49,11 @@ def choose(
         members = member_share * capacity * horizon_s * one.members
         return waiting(one) + one.stopped_rate * pause_s + members, one is not now
 
-    others = (one for one in scaled.counts if abs(one.members / now.members - 1) > tolerance)
+    others = (
+        one
+        for one in scaled.counts
+        if abs(one.members / now.members - 1) > tolerance and not one.may_lose
+    )
     chosen = min(now, *others, key=cost)
     because = f"{counted(now.members)} stay: in {horizon_s:g} s, no step gains more than it costs"
     if chosen is not now:

@@ -6,6 +6,7 @@ lead. A count is *useful* if its busiest member reads less than with every small
 """
 
 import math
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import field, fields, replace
 from itertools import takewhile
@@ -38,6 +39,7 @@ class Count(Frozen):
                   `possible` is its least possible value under any assignor, with a proof.
     `moves`, `rebalances`, `stops`, `settled`  the plan's moves, rounds, unavailable partitions.
     `idle`        members without a partition.
+    `unsubscribed`  partitions that nobody reads: their topics have lost their last subscriber.
     `busiest`     the load of the busiest member: records a second if rates are known, else
                   partitions, where one that n members share counts 1 / n.
     `lag`         the largest number of records that wait for one member; None if no lag is known.
@@ -55,6 +57,7 @@ class Count(Frozen):
     settled: bool
     stops: int
     idle: int
+    unsubscribed: int
     busiest: float
     lag: float | None
     catch_up_s: float | None
@@ -63,6 +66,8 @@ class Count(Frozen):
     times: Timed | None = None
     loads: Loads = field(default=(), repr=False)
     stopped_rate: float = field(default=0.0, repr=False)
+    may_lose: bool = field(default=False, repr=False)
+    """Whether a topic loses its last subscriber if just these members leave."""
 
     def to_dict(self) -> dict[str, Any]:
         row = {one.name: getattr(self, one.name) for one in fields(self) if one.repr}
@@ -150,7 +155,11 @@ def scale(
             times, text = timed_or_why(plans[0])
             first_timed = times is not None and not any(each.times for each in found)
             one, assumed = replace(one, times=times), text if first_timed else assumed or text
-        found.append(replace(one, useful=all(_is_less(one, other) for other in found)))
+        one = replace(one, may_lose=now - members >= _fewest_subscribers(group))
+        useful = not one.may_lose and all(
+            _is_less(one, other) for other in found if not other.may_lose
+        )
+        found.append(replace(one, useful=useful))
     noun = "task" if group.subtopologies is not None else "partition"
     shown = tuple(one for one in found if one.members in wanted)
     noun = noun if rates is None else "record"
@@ -238,7 +247,7 @@ def _kept_up(counts: Sequence[Count], now: Count, capacity: float | None) -> lis
 
     `capacity` is None if no rate is known.
     """
-    up = [one for one in counts if one.catch_up_s != math.inf]
+    up = [one for one in counts if not one.may_lose and one.catch_up_s != math.inf]
     best = now if now in up else next((one for one in up if one.members > now.members), None)
     load = f"{best.busiest:,.0f} of {capacity:,.0f} records a second" if best and capacity else ""
     if best and capacity and best.busiest >= capacity:
@@ -265,6 +274,11 @@ def _worth(counts: Iterable[Count]) -> list[int]:
     return [one.members for one in counts if one.useful and one.catch_up_s != math.inf]
 
 
+def _fewest_subscribers(group: GroupSpec) -> float:
+    """Returns the number of subscribers of the topic with the fewest; inf without topics."""
+    return min(Counter(t for one in group.members for t in one.topics).values(), default=math.inf)
+
+
 def _is_less(one: Count, other: Count) -> bool:
     """Returns whether the busiest member reads less; nearly equal sums of rates count as equal."""
     return one.busiest < other.busiest * (1 - 1e-9)
@@ -274,7 +288,7 @@ def _compared(counts: Sequence[Count], now: Count, noun: str) -> list[str]:
     """Returns clauses: smaller counts that do as well, larger ones that bring nothing or help."""
     more = [one for one in counts if one.members > now.members]
     useless = [*takewhile(lambda one: not one.useful, more)]
-    as_well = next(one for one in counts if not _is_less(now, one))
+    as_well = next(one for one in counts if not one.may_lose and not _is_less(now, one))
     alike = []
     if as_well is not now:
         fewest = " (the fewest asked about)" * (as_well is counts[0] and as_well.members > 1)

@@ -48,6 +48,7 @@ def figures_of(plan: RebalancePlan, *, stays: bool = False) -> dict[str, Any]:
         "rebalances": len(plan.rounds) * (not stays),
         "stops": len(plan.unavailable) * (not stays),
         "idle": sum(not owned for owned in after.values()),
+        "unsubscribed": len(plan.unsubscribed),
     }
 
 

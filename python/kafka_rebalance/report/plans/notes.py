@@ -4,6 +4,7 @@
 from collections import Counter
 from collections.abc import Container, Iterable, Mapping, Sequence
 
+from kafka_rebalance.group.spec import first_of
 from kafka_rebalance.notes.lost_rack import BEFORE, lost_rack_text
 from kafka_rebalance.notes.note import Note
 from kafka_rebalance.plans.leaders import LedPlan
@@ -17,7 +18,7 @@ from .plan import names_in_plan
 FIRST = ("no answer", "commit waits")
 """The kinds of notes that are printed above the figures."""
 
-SAID_ELSEWHERE = ("lost rack", "idle")
+SAID_ELSEWHERE = ("lost rack", "idle", "unread")
 """The kinds of notes that a report prints at a step or in its first sentence, and nowhere else."""
 
 _WITH_LINES = ("bugs", "hangs", "rolling", "refused", "stop all")
@@ -108,6 +109,13 @@ def notes_on_groups(
         for note in notes:
             found.setdefault(note.kind, []).append((group_id, note))
     said: dict[str, str] = {}
+    if lost := found.get("unread"):
+        partitions = sum(len(note.partitions) for _, note in lost)
+        said["unread"] = (
+            f"WARNING: nobody reads {counted(partitions, 'partition')} of "
+            f"{first_of([group_id for group_id, _ in lost], _GROUPS_NAMED)} then: no member is "
+            "left that subscribes to their topics."
+        )
     if waits := found.get("commit waits"):
         said["commit waits"] = (
             f"WARNING: {counted(len(waits), 'group')} may not rebalance for minutes, because "

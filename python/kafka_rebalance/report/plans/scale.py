@@ -15,7 +15,7 @@ from kafka_rebalance.scaling.counts import Count, Scaled
 from .figures import median_text
 
 _FIGURES = (
-    *("fullest", "best possible", "moves", "no reader", "idle"),
+    *("fullest", "best possible", "moves", "no reader", "idle", "nobody left"),
     *("busiest", "lag", "catch up s", "stable s", "partition-s"),
 )
 _PICTURES = {
@@ -93,6 +93,7 @@ def _row(scaled: Scaled, one: Count) -> list[str]:
     return [
         f"{one.members}{mark}{'' if one.settled else ', never settles'}",
         *(_ranged(one, name) for name in ("fullest", "possible", "moves", "stops", "idle")),
+        _ranged(one, "unsubscribed") if one.may_lose else "",
         *map(_number, (None if one.busiest == one.fullest else one.busiest, one.lag)),
         _number(one.catch_up_s),
         *([median_text(each) for each in times] or ["", ""]),
@@ -111,6 +112,8 @@ def _ranged(one: Count, name: str) -> str:
 def _notes(scaled: Scaled) -> list[str]:
     """Returns sentences about the ranges, the errors and the seconds."""
     found = [_RANGES] if any(one.ranges for one in scaled.counts) else []
+    if any(one.may_lose for one in scaled.counts):
+        found.append("Nobody left: partitions of topics to which no remaining member subscribes.")
     found += [f"{members}: {error}." for members, error in scaled.errors.items()]
     if scaled.times_assumed:
         timed = (

@@ -16,6 +16,7 @@ import kafka_rebalance as kr
 from kafka_rebalance.assignors.registry import SERVER_SIDE, planned_names
 from kafka_rebalance.bulk.lines import assign_lines
 from kafka_rebalance.data import captured_lines
+from kafka_rebalance.notes.all_notes import plan_notes
 from kafka_rebalance.plans.leaders import plans_by_leader
 from kafka_rebalance.scaling import choose
 from tests.support.generate import generate
@@ -430,16 +431,37 @@ def test_one_group_on_the_command_line(sample: Path) -> None:
     assert max(map(len, run.stdout.splitlines())) <= 100
 
 
+def test_a_number_with_which_a_topic_can_lose_its_last_subscriber_is_not_useful() -> None:
+    """Of a's three subscribers any may leave; b has one."""
+    members = [
+        {"member_id": f"m{i}", "topics": ["a", "b"] if i == 0 else ["a"], "owned_partitions": []}
+        for i in range(3)
+    ]
+    topics = [{"name": "a", "partitions": 2}, {"name": "b", "partitions": 2}]
+    group = kr.GroupSpec.from_dict(
+        {"group_id": "g", "assignor": "range", "topics": topics, "members": members}
+    )
+    found = kr.scale(group, range(1, 4))
+    assert [one.may_lose for one in found.counts] == [True, True, False]
+    assert found.worth == [3]
+    assert [one.ranges.get("unsubscribed") for one in found.counts] == [(0, 2), (0, 2), None]
+    lost = kr.plan(group, changes=["remove-member=m0"])
+    assert lost.unsubscribed == (kr.TopicPartition("b", 0), kr.TopicPartition("b", 1))
+    assert lost.summary.startswith(
+        "No member is left that subscribes to b: nobody reads its 2 partitions. "
+    )
+    assert [note.kind for note in plan_notes(lost)].count("unread") == 1
+
+
 def test_of_all_groups_the_present_count_and_the_next_are_shown(sample: Path) -> None:
     run = command("scale", sample)
     assert run.returncode == 3
     assert "checkout: state: PreparingRebalance" in run.stderr
     answer, _, table = run.stdout.partition("\n\n")
     assert " ".join(answer.split()) == (
-        "Fewer members do as well in 4 of 19 groups: audit (1, not 3), clickstream (18, not 19), "
-        "notifications (1, not 4) and 1 more; in 16, more members would lower the fullest member's "
-        "load (some are in both); in 2, another assignor could: notifications, telemetry (see "
-        "compare)."
+        "Fewer members do as well in 3 of 19 groups: audit (1, not 3), clickstream (18, not 19), "
+        "telemetry (2, not 6); in 16, more members would lower the fullest member's load (some are "
+        "in both); in 2, another assignor could: notifications, telemetry (see compare)."
     )
     telemetry = next(line for line in table.splitlines() if "telemetry" in line)
     assert telemetry.split() == ["telemetry", "2", "7", "7", "14", "14", "0"]

@@ -86,9 +86,9 @@ def test_the_answer_in_words_comes_first() -> None:
     assert ": no reserve below 30 members, 10 moves" in wide
     few = kr.scale(SAMPLE["payments"], [12], **rate, capacity=100).summary
     assert few.startswith("10 members do not keep up; no number up to 12 does, 15 do")
-    none = kr.scale(SAMPLE["payments"], [12], **rate, capacity=39).summary
+    none = kr.scale(SAMPLE["payments"], [12], **rate, capacity=49).summary
     assert none.startswith("10 members do not keep up; no number up to 12 does, nor would one for ")
-    full = kr.scale(SAMPLE["payments"], [12], **rate, capacity=40).summary
+    full = kr.scale(SAMPLE["payments"], [12], **rate, capacity=50).summary
     assert "no number up to 12 does, 30 do" in full
     alone = kr.scale(formed(30, 30), [30], rate={"t": 1200}, capacity=40).summary
     assert alone.startswith("30 members keep up (40 of 40 records a second: no reserve with any n")

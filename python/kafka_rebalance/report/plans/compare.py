@@ -214,7 +214,8 @@ def _gained(comparisons: Sequence[Comparison]) -> list[str]:
         own, best = _both(one)
         if own is not best and own is not None and best is not None:
             stops[one.group.group_id] = own.unavailable, best.unavailable
-            evener += best.balance_after.spread < own.balance_after.spread
+            spreads = [each.balance_after.max - each.balance_after.min for each in (own, best)]
+            evener += spreads[1] < spreads[0]
     if not stops:
         return []
     old, new = map(sum, zip(*stops.values(), strict=True))
@@ -223,9 +224,13 @@ def _gained(comparisons: Sequence[Comparison]) -> list[str]:
         before, after = stops[group_id]
         if len(stops) > 1 and (after < before if ends == "gains" else after > before):
             text += f"; {cut(group_id, 60)} {ends} most: {after:,} instead of {before:,}"
-    there = "the changes then stop" if comparisons[0].changes else f"{AS_IT_IS.cause} then stops"
-    said = [f"{there} {counted(new, 'partition')} instead of {old:,}{text}"]
-    return said + ([f"{counted(evener, 'group')} end{'s' * (evener == 1)} more even"] * (evener > 0))
+    played = any(one.changes for one in comparisons)
+    there = "the changes then stop" if played else f"{AS_IT_IS.cause} then stops"
+    stop = f"{there} {counted(new, 'partition')} instead of {old:,}{text}"
+    said = [stop] if old != new else []
+    return said + (
+        [f"{counted(evener, 'group')} end{'s' * (evener == 1)} more even"] * (evener > 0)
+    )
 
 
 def _both(comparison: Comparison) -> list[Figures | None]:

@@ -211,7 +211,7 @@ def _beyond(group: GroupSpec, last: int, load: KnownLoad, engine: Engine) -> Ite
     """
     totals = [*partition_or_task_counts(group).values()]
     most = sum(totals)
-    numbers: Iterable[int] = range(last + 1, most + 1)
+    numbers: Sequence[int] = range(last + 1, most + 1)
     if len(numbers) > _MOST_BEYOND:
         steps = set[int]().union(*(_steps(total, most) for total in {*totals, most}))
         numbers = sorted(n for n in steps if n > last)

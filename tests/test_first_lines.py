@@ -274,12 +274,15 @@ def test_a_fleet_begins_with_what_the_next_rebalance_leaves() -> None:
     now = totals_of("", {"groups": 20, "errors": 1, "uneven": 2})
     figures = {"groups": 20, "moves": 78, "least_moves": 60, "with_unavailable": 3}
     more = totals_of("add-members=1", figures)
-    lost = totals_of("remove-rack=a", {**figures, "with_unavailable": 2, "waiting": 83})
-    report = FleetReport("t", [], [], [], [now, more, lost], {}, [], [])
+    hurt = {"with_unavailable": 2, "waiting": 83, "without_members": 1}
+    lost = totals_of("remove-rack=a", figures | hurt)
+    report = FleetReport("t", [], [], [], [now, more, lost], {}, [], [], 16)
     assert report.summary == (
         "As they are, 2 of 19 groups end less even than possible; 1 has errors. Of the changes "
         "that were played, add-members=1 stops partitions in the most groups, 3; it moves 78, "
-        "where 60 would do; remove-rack=a leaves 83 partitions waiting until sessions end."
+        "where 60 would do; remove-rack=a leaves 83 partitions waiting until sessions end; "
+        "remove-rack=a leaves no member in 1 group; 16 groups have members without client.rack, "
+        "played as if outside the lost rack."
     )
     assert fleet_page(report).index(report.summary) < fleet_page(report).index("Each change alone")
 

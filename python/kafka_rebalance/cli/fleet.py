@@ -17,9 +17,11 @@ from typing import TYPE_CHECKING
 from kafka_rebalance.assignors.registry import in_core, misspelt
 from kafka_rebalance.bulk.paths import check_local, local
 from kafka_rebalance.errors import GroupError
+from kafka_rebalance.notes.lost_rack import loses_rack
 from kafka_rebalance.plans.changes.assignor import SwitchAssignor
 from kafka_rebalance.plans.changes.protocol import SwitchProtocol
 from kafka_rebalance.plans.summary import in_words
+from kafka_rebalance.report.fleet import rackless
 from kafka_rebalance.report.text.names import counted, cut
 from kafka_rebalance.report.text.sentences import print_wrapped
 
@@ -262,7 +264,8 @@ def _report(
 def _summary(fleet: "OnSpark | Here", done: "Done") -> str:
     """Returns a sentence: the number of groups with an answer, their total figures, the errors."""
     args, counts, end = fleet.args, done.counts, "."
-    answered = done.groups - done.errors - counts.get("not_affected", 0)
+    emptied = counts.get("without_members", 0)
+    answered = done.groups - done.errors - counts.get("not_affected", 0) - emptied
     groups = counted(answered, "group")
     if args.word == "assign":
         text = f"{groups} {'is' if answered == 1 else 'are'} assigned"
@@ -293,6 +296,10 @@ def _summary(fleet: "OnSpark | Here", done: "Done") -> str:
         text += f"; {stops} without a reader in a rebalance or more"
         if uneven := counts["uneven"]:
             text += f"; {counted(uneven, 'group')} less even than possible afterwards"
+    if emptied:
+        text += f"; {counted(emptied, 'group')} {'has' if emptied == 1 else 'have'} no member left"
+    if loses_rack(map(str, getattr(args, "changes", ()))):
+        text += rackless(fleet.racks().get("", 0))
     if done.errors:
         one = fleet.most_frequent_error()
         many = f"{done.errors:,} have errors, most often ({one['groups']:,})"

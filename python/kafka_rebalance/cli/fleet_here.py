@@ -92,17 +92,18 @@ class Here:
         totals = PlanTotals()
         for row in self.rows(READ):
             totals.add(row)
-        names = ("not_affected", "unsettled", "moves", "with_moves", "uneven")
+        names = ("not_affected", "without_members", "unsettled", "moves", "with_moves", "uneven")
         counts = {name: totals.counts[name] for name in names}
         return {**counts, "without_a_reader": totals.counts["unavailable"]}
 
     def _count_compare(self) -> dict[str, int]:
-        names = ("not_affected", "another_recommended", *BETTER)
+        names = ("not_affected", "without_members", "another_recommended", *BETTER)
         names += tuple(f"recommended {name}" for name in recommendable())
         found = Counter(dict.fromkeys(names, 0))
-        for row in self.rows(("assignor", "recommended", "reason", "error")):
+        for row in self.rows(("assignor", "recommended", "reason", "error", "error_kind")):
             own, other, reason = row["assignor"], row["recommended"], row["reason"]
             found["not_affected"] += reason is None and row["error"] is None
+            found["without_members"] += row["error_kind"] == NO_MEMBERS
             if own is not None and other not in (None, own):
                 found.update(["another_recommended", f"recommended {other}"])
                 found.update(name for name, words in BETTER.items() if words in reason)
@@ -135,15 +136,15 @@ class Here:
     def left_out(self) -> dict[str, int]:
         return {}
 
-    def racks(self) -> list[str]:
-        """Returns the racks of members and replicas, sorted."""
-        found = set()
+    def racks(self) -> dict[str, int]:
+        """Returns each rack -> the groups with a member or replica in it; "": unknown of members"""
+        found = Counter[str]()
         for _, _, group in _read(self._files):
-            racks = [one.get("rack_id") for one in _all(dict, group.get("members"))]
+            racks = [one.get("rack_id") or "" for one in _all(dict, group.get("members"))]
             for topic in _all(dict, group.get("topics")):
-                racks += [rack for one in _all(list, topic.get("racks")) for rack in one]
-            found.update(_all(str, racks))
-        return sorted(found - {""})
+                racks += [rack or None for one in _all(list, topic.get("racks")) for rack in one]
+            found.update(set(_all(str, racks)))
+        return found
 
     def plan(self, changes: Sequence[str], output: str) -> None:
         """Writes, for each group, a plan of each change by itself, and adds up the figures."""

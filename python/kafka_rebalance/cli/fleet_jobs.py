@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
 from kafka_rebalance.assignors.registry import BUILT_IN, OURS
-from kafka_rebalance.errors import GroupError
+from kafka_rebalance.errors import NO_MEMBERS, GroupError
 from kafka_rebalance.group.model import shell_option, shell_word
 from kafka_rebalance.report.fleet import Bin
 
@@ -112,11 +112,11 @@ class OnSpark:
         """Returns how many groups and records the plans left out, by reason."""
         return self._read[1]()
 
-    def racks(self) -> list[str]:
-        """Returns at most 1,000 racks of members and replicas, sorted."""
+    def racks(self) -> dict[str, int]:
+        """Returns as `Here.racks`, at most 1,000 entries."""
         from kafka_rebalance.spark.summary import racks_of
 
-        return sorted(row["rack"] for row in racks_of(self._read[0]).limit(1000).collect())
+        return dict(racks_of(self._read[0]).orderBy("rack").limit(1000).collect())
 
     def plan(self, changes: Sequence[str], output: str) -> None:
         """Writes, for each group, a plan of each change by itself."""
@@ -246,10 +246,12 @@ def _counts(word: str) -> "dict[str, Column]":
     if word == "assign":
         perhaps = f.count_if(f.col("assignor").isin(WITHHOLDING))
         return {"with_anomalies": f.count("anomalies"), "perhaps_round_1": perhaps}
+    without_members = f.count_if(f.col("error_kind") == NO_MEMBERS)
     if word == "plan":
         spreads = [f"balance_{when}.max - balance_{when}.min" for when in ("after", "possible")]
         return {
             "not_affected": f.count_if(f.isnull("moves") & f.isnull("error")),
+            "without_members": without_members,
             "unsettled": f.count_if(~f.col("settled")),
             "moves": f.coalesce(f.sum("moves"), f.lit(0)),
             "with_moves": f.count_if(f.col("moves") > 0),
@@ -261,6 +263,7 @@ def _counts(word: str) -> "dict[str, Column]":
     other = f.coalesce(f.col("assignor") != f.col("recommended"), f.lit(False))
     return {
         "not_affected": f.count_if(f.isnull("candidates") & f.isnull("error")),
+        "without_members": without_members,
         "another_recommended": f.count_if(other),
         **{name: f.count_if(other & one) for name, one in which.items()},
     }

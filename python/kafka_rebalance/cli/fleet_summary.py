@@ -11,13 +11,14 @@ import argparse
 import json
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from kafka_rebalance.bulk.output_directory import whole_directory
 from kafka_rebalance.bulk.paths import local
 from kafka_rebalance.errors import GroupError
+from kafka_rebalance.notes.lost_rack import loses_rack
 from kafka_rebalance.report.fleet import FleetReport, Totals, WorstGroup
 from kafka_rebalance.report.text.names import counted
 from kafka_rebalance.report.text.sentences import print_note, print_wrapped
@@ -77,7 +78,9 @@ def _write(fleet: Fleet, output: str, directory: Path) -> dict[str, Any]:
     from kafka_rebalance.report.fleet import fleet_page
 
     args, start = fleet.args, time.perf_counter()
-    lost = {f"remove-rack={rack}": rack for rack in _racks(fleet)}
+    losing = args.racks != "" or loses_rack(map(str, args.changes))
+    found = fleet.racks() if losing else {}
+    lost = {f"remove-rack={rack}": rack for rack in _racks(args, found)}
     given = [str(change) for change in args.changes] or list(_USUAL)
     changes = list(dict.fromkeys(["", *given, *lost]))
     fleet.plan(changes, output)
@@ -97,6 +100,7 @@ def _write(fleet: Fleet, output: str, directory: Path) -> dict[str, Any]:
         {rack: totals[change] for change, rack in lost.items() if change in totals},
         _clusters(rows),
         _keep_worst(fleet, rows, directory),
+        found.get("", 0),
     )
     directory.mkdir(parents=True, exist_ok=True)
     with written(directory / "report.html") as path:
@@ -115,10 +119,10 @@ def _write(fleet: Fleet, output: str, directory: Path) -> dict[str, Any]:
     }
 
 
-def _racks(fleet: Fleet) -> list[str]:
-    if fleet.args.racks is not None:
-        return [rack for rack in fleet.args.racks.split(",") if rack]
-    found = fleet.racks()
+def _racks(args: argparse.Namespace, groups: Mapping[str, int]) -> list[str]:
+    if args.racks is not None:
+        return [rack for rack in args.racks.split(",") if rack]
+    found = sorted(filter(None, groups))
     if len(found) > _MOST_RACKS:
         problem = f"{len(found)} racks; only the first {_MOST_RACKS} are lost, --racks names others"
         print_note(problem)

@@ -42,7 +42,10 @@ class WorstGroup(Frozen):
 
 
 class FleetReport(Frozen):
-    """The data of the page. `spreads` and `possible` are histograms of spreads, now and at best."""
+    """The data of the page. `spreads` and `possible` are histograms of spreads, now and at best.
+
+    `without_rack` counts the groups with members whose racks are unknown, if racks are lost.
+    """
 
     title: str
     notes: Sequence[str]
@@ -52,6 +55,7 @@ class FleetReport(Frozen):
     racks: Mapping[str, Totals]
     clusters: Sequence[Totals]
     worst: Sequence[WorstGroup]
+    without_rack: int = 0
 
     @property
     def summary(self) -> str:
@@ -71,7 +75,17 @@ class FleetReport(Frozen):
             wait, change = max((one["waiting"], one["change"]) for one in others)
             if wait:
                 text += f"; {change} leaves {counted(wait, 'partition')} waiting until sessions end"
-        return f"{text}."
+        left = ((one["without_members"], one["change"]) for one in others)
+        emptied, change = max(left, default=(0, ""))
+        if emptied:
+            text += f"; {change} leaves no member in {counted(emptied, 'group')}"
+        return f"{text}{rackless(self.without_rack)}."
+
+
+def rackless(groups: int) -> str:
+    """Returns a clause on the groups with members whose racks are unknown; "" for none."""
+    text = f"; {counted(groups, 'group')} {'has' if groups == 1 else 'have'} members without "
+    return f"{text}client.rack, played as if outside the lost rack" if groups else ""
 
 
 _MOST_BARS = 12

@@ -7,9 +7,10 @@ lead. A count is *useful* if its busiest member reads less than with every small
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import field, fields, replace
-from itertools import takewhile
+from itertools import chain, takewhile
 from operator import attrgetter
 from typing import Any
 
@@ -29,7 +30,7 @@ from kafka_rebalance.simulator.timing import Timed, timed_or_why
 
 from .steps import Given, KnownLoad, Loads, Ranges, figures_of, loads_of, ranges_of, spread
 
-_FEWEST_SHOWN, _NEAR = 12, 8
+_FEWEST_SHOWN, _NEAR, _MOST_BEYOND = 12, 8, 100
 
 
 class Count(Frozen):
@@ -163,7 +164,8 @@ def scale(
     noun = "task" if group.subtopologies is not None else "partition"
     shown = tuple(one for one in found if one.members in wanted)
     noun = noun if rates is None else "record"
-    summary = _summary(shown, now, noun, capacity, knows_owners=owns)
+    more = _beyond(group, wanted[-1], (rates, lags, capacity), engine)
+    summary = _summary(shown, more, now, noun, capacity, knows_owners=owns)
     return Scaled(group.group_id, name, now, summary, shown, errors, assumed)
 
 
@@ -201,8 +203,30 @@ def _default(group: GroupSpec) -> list[int]:
     most = max(2 * now, _FEWEST_SHOWN)
     if not shares_partitions(group.assignor):
         most = min(most, max(now, total) + 1)
-    steps = {-(-total // n): n for n in range(most, 0, -1)}.values()
+    steps = _steps(total, most)
     return [n for n in range(1, most + 1) if abs(n - now) <= _NEAR or n in steps]
+
+
+def _steps(total: int, most: int) -> set[int]:
+    """Returns the numbers of members up to `most` whose fair share of `total` is less than with
+    one member less.
+    """
+    return {*{-(-total // n): n for n in range(most, 0, -1)}.values()}
+
+
+def _beyond(group: GroupSpec, last: int, load: KnownLoad, engine: Engine) -> Iterator[Count]:
+    """Yields counts above `last` up to a member for each partition: all or, if they are many, the
+    steps of each topic and of the total.
+    """
+    totals = [*partition_or_task_counts(group).values()]
+    most = sum(totals)
+    numbers: Sequence[int] = range(last + 1, most + 1)
+    if len(numbers) > _MOST_BEYOND:
+        steps = set[int]().union(*(_steps(total, most) for total in {*totals, most}))
+        numbers = sorted(n for n in steps if n > last)
+    for n in numbers:
+        with suppress(AssignorThrows):
+            yield _count(n, _plans(group, n - len(group.members), engine)[0], load, stays=False)
 
 
 def checked(counts: Iterable[int]) -> list[int]:
@@ -215,15 +239,19 @@ def checked(counts: Iterable[int]) -> list[int]:
 
 def _summary(
     counts: Sequence[Count],
+    more: Iterator[Count],
     members: int,
     noun: str,
     capacity: float | None,
     *,
     knows_owners: bool,
 ) -> str:
-    """Returns the result in words; `members` is the present number, `noun` the unit they read."""
+    """Returns the result in words; `members` is the present number, `noun` the unit they read, and
+    `more` are larger counts, which are computed when needed.
+    """
     now = next(one for one in counts if one.members == members)
-    said = [] if capacity is None else _kept_up(counts, now, capacity if noun == "record" else None)
+    known = capacity if noun == "record" else None
+    said = [] if capacity is None else _kept_up(counts, more, now, known)
     if now.catch_up_s != math.inf:
         said += _compared(counts, now, noun)
     if now.idle:
@@ -241,7 +269,9 @@ def _summary(
     return "; ".join(said)
 
 
-def _kept_up(counts: Sequence[Count], now: Count, capacity: float | None) -> list[str]:
+def _kept_up(
+    counts: Sequence[Count], more: Iterator[Count], now: Count, capacity: float | None
+) -> list[str]:
     """Returns clauses: whether the members keep up or, if not, the next number of members that
     does.
 
@@ -251,15 +281,17 @@ def _kept_up(counts: Sequence[Count], now: Count, capacity: float | None) -> lis
     best = now if now in up else next((one for one in up if one.members > now.members), None)
     load = f"{best.busiest:,.0f} of {capacity:,.0f} records a second" if best and capacity else ""
     if best and capacity and best.busiest >= capacity:
-        freer = next((one.members for one in counts if one.busiest < best.busiest), None)
+        freer = next((one.members for one in chain(counts, more) if _is_less(one, best)), None)
         load += ": no reserve"
-        load += f" below {freer} members" if freer else f", even with {counts[-1].members} members"
+        load += f" below {freer} members" if freer else " with any number of members"
     if best is now:
         verb = "keeps" if now.members == 1 else "keep"
         return [f"{counted(now.members)} {verb} up{f' ({load})' if load else ''}"]
     said = [f"{counted(now.members)} {'does' if now.members == 1 else 'do'} not keep up"]
     if best is None:
-        return [*said, f"no number up to {counts[-1].members} does"]
+        far = next((one.members for one in more if one.catch_up_s != math.inf), None)
+        none = f"no number up to {counts[-1].members} does"
+        return [*said, f"{none}, {far} do" if far else f"{none}, nor would one for each partition"]
     price = [load, counted(best.moves, "move"), f"{best.stops} without a reader on the way"]
     said.append(f"{best.members} are enough ({', '.join(filter(None, price))})")
     less = [one.members for one in counts if now.members < one.members < best.members]

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Turns answers of many groups into rows by partition, and plans into totals and histograms."""
 
+from collections.abc import Sequence
+
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as f
 
@@ -121,23 +123,27 @@ def _worst(spreads: dict[str, Column], count: int) -> Column:
 
 
 def racks_of(groups: DataFrame) -> DataFrame:
-    """Returns a column `rack` with each rack of a member or a replica once."""
+    """Returns each `rack` and its number of groups: those with a member or a replica in it.
+
+    "" is the rack of members that send none; replicas without a rack are in no row.
+    """
     if schema.is_lines(groups.schema):
         read = f.from_json(f.col("line").cast("string"), _RACKS)
         groups = groups.select(read.alias("group")).select("group.*")
-    lists = []
-    for column, field, expression in (
-        ("members", "rack_id", "transform(members, one -> one.rack_id)"),
-        ("topics", "racks", "flatten(flatten(transform(topics, one -> one.racks)))"),
-    ):
-        kind = groups.schema[column].dataType if column in groups.columns else None
-        element = getattr(kind, "elementType", None)
-        if field in getattr(element, "names", ()):
-            lists.append(f.filter(f.expr(expression), lambda rack: rack != ""))
-    if not lists:
-        return groups.select(f.lit("").alias("rack")).limit(0)
+    lists = [f.array().cast("array<string>")]
+    if members := _fields(groups, "members"):
+        rack = "coalesce(one.rack_id, '')" if "rack_id" in members else "''"
+        lists.append(f.expr(f"transform(members, one -> {rack})"))
+    if "racks" in _fields(groups, "topics"):
+        replicas = f.expr("flatten(flatten(transform(topics, one -> one.racks)))")
+        lists.append(f.filter(replicas, lambda rack: rack != ""))
     found = f.array_distinct(f.concat(*[f.coalesce(one, f.array()) for one in lists]))
-    return groups.select(f.explode(found).alias("rack")).distinct()
+    return groups.select(f.explode(found).alias("rack")).groupBy("rack").count()
+
+
+def _fields(groups: DataFrame, column: str) -> Sequence[str]:
+    kind = groups.schema[column].dataType if column in groups.columns else None
+    return getattr(getattr(kind, "elementType", None), "names", ())
 
 
 _RACKS = "members array<struct<rack_id: string>>, topics array<struct<racks: array<array<string>>>>"

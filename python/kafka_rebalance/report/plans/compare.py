@@ -8,8 +8,9 @@ from kafka_rebalance.assignors.interface import RebalanceProtocol
 from kafka_rebalance.assignors.registry import SERVER_SIDE, protocol_of
 from kafka_rebalance.group.model import shell_option
 from kafka_rebalance.group.spec import GroupSpec
+from kafka_rebalance.plans.changes.edits import AS_IT_IS
 from kafka_rebalance.plans.clients import class_name
-from kafka_rebalance.plans.figures import share_text
+from kafka_rebalance.plans.figures import Figures, share_text
 from kafka_rebalance.plans.rounds import lists_eager
 from kafka_rebalance.report.text.names import counted, cut, in_words
 from kafka_rebalance.report.text.sentences import GLOSSARY, print_wrapped
@@ -195,6 +196,7 @@ def _answer(comparisons: Sequence[Comparison], prices: Sequence[_Price | None]) 
         else:
             advice["lists its own alone", "list theirs alone"] += 1
     parts = [f"{number} {words[number > 1]}" for words, number in advice.most_common()]
+    parts += _gained(comparisons)
     if paid := [one for one in prices if one is not None]:
         rebalances, moves = (sum(one or 0 for one in each) for each in zip(*paid, strict=True))
         least = "at least " if any(one is None for _, one in paid) else ""
@@ -203,12 +205,47 @@ def _answer(comparisons: Sequence[Comparison], prices: Sequence[_Price | None]) 
     return f"{counted(len(comparisons), 'group')}: {'; '.join(parts)}."
 
 
-def _line(comparison: Comparison, price: _Price | None) -> tuple[str, ...]:
+def _gained(comparisons: Sequence[Comparison]) -> list[str]:
+    """Returns clauses on the groups that change: the partitions that stop, the most gained and lost
+    by one group, and how many groups end more even.
+    """
+    stops, evener, text = dict[str, tuple[int, int]](), 0, ""
+    for one in comparisons:
+        own, best = _both(one)
+        if own is not best and own is not None and best is not None:
+            stops[one.group.group_id] = own.unavailable, best.unavailable
+            spreads = [each.balance_after.max - each.balance_after.min for each in (own, best)]
+            evener += spreads[1] < spreads[0]
+    if not stops:
+        return []
+    old, new = map(sum, zip(*stops.values(), strict=True))
+    ranked = sorted(stops, key=lambda id_: stops[id_][1] - stops[id_][0])
+    for ends, group_id in (("gains", ranked[0]), ("loses", ranked[-1])):
+        before, after = stops[group_id]
+        if len(stops) > 1 and (after < before if ends == "gains" else after > before):
+            text += f"; {cut(group_id, 60)} {ends} most: {after:,} instead of {before:,}"
+    played = any(one.changes for one in comparisons)
+    there = "the changes then stop" if played else f"{AS_IT_IS.cause} then stops"
+    stop = f"{there} {counted(new, 'partition')} instead of {old:,}{text}"
+    said = [stop] if old != new else []
+    return said + (
+        [f"{counted(evener, 'group')} end{'s' * (evener == 1)} more even"] * (evener > 0)
+    )
+
+
+def _both(comparison: Comparison) -> list[Figures | None]:
+    """Returns the figures of the group's own assignor and of the advice: the same if it stays."""
     by_name = {one.assignor: one.figures for one in comparison.candidates}
     both = [by_name.get(name or "") for name in (comparison.group.assignor, comparison.recommended)]
-    recommended = class_name(comparison.group, comparison.recommended) or "-"
     if comparison.keeps_assignor and comparison.alone is not None:
         both[1] = comparison.alone.figures
+    return both
+
+
+def _line(comparison: Comparison, price: _Price | None) -> tuple[str, ...]:
+    both = _both(comparison)
+    recommended = class_name(comparison.group, comparison.recommended) or "-"
+    if comparison.keeps_assignor and comparison.alone is not None:
         recommended = f"{recommended} alone"
     spreads = ["-" if one is None else one.balance_after.least_to_most for one in both]
     silent = ["-" if one is None else str(one.unavailable) for one in both]

@@ -152,7 +152,16 @@ def test_an_explanation_begins_with_the_owner(
     file = tmp_path / "g.jsonl"
     file.write_text(group(2, 5).to_json(), encoding="utf-8")
     assert first(capsys, "explain", "t-0", str(file)) == (
-        "t-0 stays with c-1-0000 in the next rebalance."
+        "t-0 stays with c-1-0000 in a rebalance without a change."
+    )
+    alone = kr.GroupSpec.from_dict(json.loads(group(2, 5).to_json()) | {"assignor": "range"})
+    alone = replace(alone, members=(alone.members[0], replace(alone.members[1], topics=())))
+    assert (
+        kr.plan(alone)
+        .explain("t-0")
+        .summary.startswith(
+            "t-0 stays with c-1-0000, the only member that subscribes to t, in a rebalance without a "
+        )
     )
     said = first(capsys, "explain", "t-4", str(file), "--add-members", "1")
     goes = "t-4 goes from c-1-0000 to c-3-1bc4* in 2 rebalances; nobody reads it between the two."

@@ -154,13 +154,13 @@ def test_an_explanation_begins_with_the_owner(
     assert first(capsys, "explain", "t-0", str(file)) == (
         "t-0 stays with c-1-0000 in a rebalance without a change."
     )
-    alone = kr.GroupSpec.from_dict(json.loads(group(2, 5).to_json()) | {"assignor": "range"})
-    alone = replace(alone, members=(alone.members[0], replace(alone.members[1], topics=())))
+    topics = kr.Topic("t", 2), kr.Topic("u", 2)
+    members = kr.Member("a", ("t",)), kr.Member("b", ("u",))
     assert (
-        kr.plan(alone)
+        kr.plan(kr.GroupSpec("g", topics, members, "range"))
         .explain("t-0")
         .summary.startswith(
-            "t-0 stays with c-1-0000, the only member that subscribes to t, in a rebalance without a "
+            "t-0 goes from nobody to a, the only member that subscribes to t, in a rebalance without "
         )
     )
     said = first(capsys, "explain", "t-4", str(file), "--add-members", "1")

@@ -128,7 +128,7 @@ class Comparison(Frozen):
     def rows(self) -> Iterator[tuple[str, Candidate]]:
         """Yields (label, candidate); `alone` follows the own assignor; " <" marks the best one."""
         for one in self.candidates:
-            is_best = one.assignor == self.recommended
+            is_best = one.assignor == self.recommended and len(self.candidates) > 1
             if self.alone is None or one.assignor != self.alone.assignor:
                 yield f"{one.assignor}{' <' if is_best else ''}", one
             else:

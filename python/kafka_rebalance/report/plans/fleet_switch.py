@@ -93,6 +93,9 @@ class FleetSwitch(NamedTuple):
             waits = "waits while its" if waiting == 1 else "wait while their"
             text += f"; {counted(waiting, 'partition')} {waits} member is down"
         text += "."
+        if any(not one["assignor"].startswith("consumer/") for one in self.can):
+            text += " The versions of the clients are not known: Kafka's Java client has the "
+            text += "protocol from 4.0 on, librdkafka from 2.12.0 on."
         if losing := self.losing:
             text += f" {counted(len(losing), 'group')} will read less within racks"
             text += f" ({first_of(losing, _NAMED)})."

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from kafka_rebalance.group.spec import first_of
+from kafka_rebalance.notes.broker import HAS
 from kafka_rebalance.plans.figures import share_text
 from kafka_rebalance.report.text.names import counted, cut
 from kafka_rebalance.report.text.sentences import print_wrapped
@@ -94,8 +95,7 @@ class FleetSwitch(NamedTuple):
             text += f"; {counted(waiting, 'partition')} {waits} member is down"
         text += "."
         if any(not one["assignor"].startswith("consumer/") for one in self.can):
-            text += " The versions of the clients are not known: Kafka's Java client has the "
-            text += "protocol from 4.0 on, librdkafka from 2.12.0 on."
+            text += f" The versions of the clients are not known: {'; '.join(HAS.values())}."
         if losing := self.losing:
             text += f" {counted(len(losing), 'group')} will read less within racks"
             text += f" ({first_of(losing, _NAMED)})."

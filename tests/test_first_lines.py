@@ -152,7 +152,13 @@ def test_an_explanation_begins_with_the_owner(
     file = tmp_path / "g.jsonl"
     file.write_text(group(2, 5).to_json(), encoding="utf-8")
     assert first(capsys, "explain", "t-0", str(file)) == (
-        "t-0 stays with c-1-0000 in the next rebalance."
+        "t-0 stays with c-1-0000 in a rebalance without a change."
+    )
+    topics = kr.Topic("t", 2), kr.Topic("u", 2)
+    members = kr.Member("a", ("t",)), kr.Member("b", ("u",))
+    plan = kr.plan(kr.GroupSpec("g", topics, members, "range"))
+    assert plan.explain("t-0").summary.startswith(
+        "t-0 goes from nobody to a, the only member that subscribes to t, in a rebalance without"
     )
     said = first(capsys, "explain", "t-4", str(file), "--add-members", "1")
     goes = "t-4 goes from c-1-0000 to c-3-1bc4* in 2 rebalances; nobody reads it between the two."

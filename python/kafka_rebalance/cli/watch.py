@@ -138,7 +138,8 @@ class _Watch:
             named = f"{which} {', '.join(map(shown, self.names))}"
             print_note(f"{named} was never seen settled and with members: nothing was judged")
             return SOME_ERRORS
-        print_note(f"{counted(self.seen, 'rebalance')}, {self.wrong} not as predicted")
+        judged = f"{counted(self.seen, 'rebalance')}, {self.wrong} not as predicted"
+        print_note(judged if self.seen else "no rebalance came, so nothing was judged")
         return of_errors(self.wrong)
 
     def rebalanced(self, one: FollowedRebalance, *, is_old: bool) -> None:

@@ -28,7 +28,7 @@ from .consumer_protocol import doctor_notes
 from .note import Note
 from .other_courses import OtherPause, other_order, other_pause
 
-_HAS = {"java": "Kafka's Java client has it from 4.0 on", "librdkafka": "librdkafka from 2.12.0 on"}
+HAS = {"java": "Kafka's Java client has it from 4.0 on", "librdkafka": "librdkafka from 2.12.0 on"}
 
 
 def broker_notes(plan: RebalancePlan) -> tuple[Note, ...]:
@@ -335,7 +335,7 @@ def _libraries(group: GroupSpec) -> Iterator[Note]:
                 "leave the whole group classic.",
             )
         else:
-            known = _HAS.get(library, f"{_HAS['java']}; {_HAS['librdkafka']}")
+            known = HAS.get(library, f"{HAS['java']}; {HAS['librdkafka']}")
             yield Note("unknown", f"{who}: the version is not known; {known}.")
 
 

@@ -94,8 +94,10 @@ def _outcome(group: GroupSpec, steps: Sequence[Step], tp: TopicPartition) -> str
         read_by_nobody = counted(len(played[0].unavailable), "partition")
         without = f"; meanwhile nobody reads any of the {read_by_nobody} (eager)"
     is_next = rounds == 1 and steps[0].cause == AS_IT_IS.cause
-    within = "the next rebalance" if is_next else counted(rounds, "rebalance")
-    return f"{moves} in {within}{without}."
+    within = AS_IT_IS.cause if is_next else counted(rounds, "rebalance")
+    readers = [one.member_id for one in steps[-1].after.members if tp.topic in one.topics]
+    only = f", the only member that subscribes to {tp.topic}," if readers == [after] else ""
+    return f"{moves}{only} in {within}{without}."
 
 
 def _partition(given: TopicPartition | str, group: GroupSpec) -> TopicPartition:

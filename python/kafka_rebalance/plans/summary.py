@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from kafka_rebalance.assignors.registry import BALANCED, SERVER_SIDE, protocol_name
 from kafka_rebalance.group.model import shell_option
-from kafka_rebalance.group.spec import counted, first_of
+from kafka_rebalance.group.spec import counted, first_of, partition_or_task_counts
 
 from .changes.assignor import SwitchAssignor
 from .changes.members import RemoveMembers
@@ -128,6 +128,12 @@ def _moved(plan: "RebalancePlan", figures: "Figures", total: int, noun: str) -> 
         return f"{what} {f'causes {rebalances} and ' * bool(after)}moves nothing"
     if figures.owns_nothing:
         return f"{what} hands out {counted(figures.moves, noun)}{after}"
+    had = partition_or_task_counts(plan.group)
+    grows = any(n > had.get(t, 0) for t, n in partition_or_task_counts(plan.final).items())
+    owned = plan.after.values() if grows else ()
+    if new := sum(tp.partition >= had.get(tp.topic, 0) for tps in owned for tp in tps):
+        others = counted(max(0, figures.moves - new), "other move")
+        return f"{what} hands out {counted(new, f'new {noun}')} and makes {others}{after}"
     if len(plan.steps) == 1 and figures.moves <= total:
         return f"{what} moves {figures.moves} of {counted(total, noun)}{after}"
     return f"{what} takes {rebalances} and {counted(figures.moves, 'move')}"

@@ -10,7 +10,7 @@ from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 
 from kafka_rebalance.bulk.batch import contract_schema
 from kafka_rebalance.bulk.splits import leaves
-from kafka_rebalance.errors import SchemaError
+from kafka_rebalance.errors import SchemaError, did_you_mean
 from kafka_rebalance.group.group_fields import GROUP, rows
 
 if TYPE_CHECKING:
@@ -226,7 +226,8 @@ def _check_fields(expected: t.StructType, found: t.StructType, at: str) -> None:
         if field.name in types:
             _check_type(field.dataType, types[field.name], path)
         elif path not in _optional():
-            raise SchemaError(f"{path}: missing; expected {field.dataType.simpleString()}")
+            near = did_you_mean(field.name, types.keys() - {*expected.names})
+            raise SchemaError(f"{path}: missing; expected {field.dataType.simpleString()}{near}")
 
 
 def _optional() -> set[str]:
@@ -271,7 +272,8 @@ def kept_fields(keep: Sequence[str], found: t.StructType, answers: t.StructType)
         if name in answers.names:
             raise SchemaError(f"keep[{i}]: {name} is a column of the answers; rename it first")
         if name not in found.names:
-            raise SchemaError(f"keep[{i}]: the groups have no column {name}")
+            near = did_you_mean(name, found.names)
+            raise SchemaError(f"keep[{i}]: the groups have no column {name}{near}")
         if name in keep[:i]:
             raise SchemaError(f"keep[{i}]: {name} is named twice")
         fields.append(found[name])

@@ -88,7 +88,7 @@ class Comparison(Frozen):
             price = f"; getting there costs {rebalances} and {counted(steps.moves, 'move')} once"
             if {one.way for one in steps.recipes} == {"stop all"}:
                 price = "; to get there, all members stop once (no rolling restart)"
-        if len(self.candidates) == 1 and not self.keeps_assignor:
+        if not self._is_advice:
             return f"No advice: only {name} was compared{price}."
         do = "List" if self.keeps_assignor else "Switch to"
         return f"{do} {label}: {why}{price}."
@@ -128,12 +128,16 @@ class Comparison(Frozen):
     def rows(self) -> Iterator[tuple[str, Candidate]]:
         """Yields (label, candidate); `alone` follows the own assignor; " <" marks the best one."""
         for one in self.candidates:
-            is_best = one.assignor == self.recommended
+            is_best = one.assignor == self.recommended and self._is_advice
             if self.alone is None or one.assignor != self.alone.assignor:
                 yield f"{one.assignor}{' <' if is_best else ''}", one
             else:
                 yield one.assignor, one
                 yield f"{alone_label(one.assignor)}{' <' if is_best else ''}", self.alone
+
+    @property
+    def _is_advice(self) -> bool:
+        return len(self.candidates) > 1 or self.keeps_assignor
 
     @property
     def keeps_assignor(self) -> bool:

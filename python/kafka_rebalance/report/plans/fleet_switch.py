@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from kafka_rebalance.group.spec import first_of
+from kafka_rebalance.notes.broker import HAS
 from kafka_rebalance.plans.figures import share_text
 from kafka_rebalance.report.text.names import counted, cut
 from kafka_rebalance.report.text.sentences import print_wrapped
@@ -93,6 +94,8 @@ class FleetSwitch(NamedTuple):
             waits = "waits while its" if waiting == 1 else "wait while their"
             text += f"; {counted(waiting, 'partition')} {waits} member is down"
         text += "."
+        if any(not one["assignor"].startswith("consumer/") for one in self.can):
+            text += f" The versions of the clients are not known: {'; '.join(HAS.values())}."
         if losing := self.losing:
             text += f" {counted(len(losing), 'group')} will read less within racks"
             text += f" ({first_of(losing, _NAMED)})."

@@ -235,7 +235,7 @@ def test_a_run_is_the_median_of_five_seeds() -> None:
 
 
 def test_plan_and_simulate_say_how_they_count_rebalances() -> None:
-    assert rebalances_text(4, 6) == "4 rebalances (6 rounds)"
+    assert rebalances_text(4, 6) == "4 rebalances (6 rounds, as `plan` counts)"
     assert rebalances_text(1, 1) == "1 rebalance"
 
 

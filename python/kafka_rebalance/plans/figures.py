@@ -150,7 +150,12 @@ def topic_balances(
 
 
 def as_dict(plan: "RebalancePlan") -> dict[str, Any]:
-    """Returns the figures of a plan, and all its steps and rounds."""
+    """Returns the figures of a plan, and all its steps and rounds.
+
+    If nothing is known about a lost rack's members, the figures of what happens are None.
+    """
+    from .summary import is_not_known
+
     return {
         "group_id": plan.group.group_id,
         "assignor": plan.assignor,
@@ -160,6 +165,7 @@ def as_dict(plan: "RebalancePlan") -> dict[str, Any]:
         "members": [member.member_id for member in plan.group.members],
         "summary": plan.summary,
         **plan.figures().to_dict(),
+        **(dict.fromkeys(_NOT_KNOWN) if is_not_known(plan) else {}),
         "made_up": [
             {"member_id": one.member_id, "name": one.name, "basis": one.basis.value}
             for one in plan.newcomers
@@ -197,6 +203,7 @@ def _step(step: Step, *, known: bool) -> dict[str, Any]:
 
 
 _MOVES = ("kept", "revoked", "gained")
+_NOT_KNOWN = ("rounds", "moves", "unavailable", "unavailable_rounds", "waiting")
 
 
 def _changed(one: Round | Delta, *parts: str) -> dict[str, Any]:

@@ -150,12 +150,7 @@ def topic_balances(
 
 
 def as_dict(plan: "RebalancePlan") -> dict[str, Any]:
-    """Returns the figures of a plan, and all its steps and rounds.
-
-    If nothing is known about a lost rack's members, the figures of what happens are None.
-    """
-    from .summary import is_not_known
-
+    """Returns the figures of a plan, and all its steps and rounds."""
     return {
         "group_id": plan.group.group_id,
         "assignor": plan.assignor,
@@ -165,7 +160,6 @@ def as_dict(plan: "RebalancePlan") -> dict[str, Any]:
         "members": [member.member_id for member in plan.group.members],
         "summary": plan.summary,
         **plan.figures().to_dict(),
-        **(dict.fromkeys(_NOT_KNOWN) if is_not_known(plan) else {}),
         "made_up": [
             {"member_id": one.member_id, "name": one.name, "basis": one.basis.value}
             for one in plan.newcomers
@@ -203,7 +197,6 @@ def _step(step: Step, *, known: bool) -> dict[str, Any]:
 
 
 _MOVES = ("kept", "revoked", "gained")
-_NOT_KNOWN = ("rounds", "moves", "unavailable", "unavailable_rounds", "waiting")
 
 
 def _changed(one: Round | Delta, *parts: str) -> dict[str, Any]:

@@ -77,6 +77,7 @@ def test_what_cannot_be_kept(spark: SparkSession) -> None:
         r"keep\[1\]: assignor is a column of the answers": ["seen", "assignor"],
         r"keep\[0\]: cluster is a column of the answers": ["cluster"],
         r"keep\[0\]: the groups have no column team": ["team"],
+        r"no column seeen; did you mean seen\?": ["seeen"],
         r"keep\[1\]: seen is named twice": ["seen", "seen"],
         "keep: a text; give a list": "seen",
     }

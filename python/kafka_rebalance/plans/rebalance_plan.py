@@ -68,10 +68,13 @@ from .playing import as_it_began, at_change, play_changes
 from .possible.optimum import Possible, from_core
 from .rounds import Round, Step, unsubscribed
 from .samples import Samples, count_ends, counted_in_core, enough_draws
-from .summary import summary
+from .summary import is_not_known, summary
 
 if TYPE_CHECKING:
     from .possible.curve import Curve
+
+
+_OF_EVENTS = ("rounds", "moves", "unavailable", "unavailable_rounds", "waiting")
 
 
 class RebalancePlan(Frozen):
@@ -289,8 +292,11 @@ class RebalancePlan(Frozen):
         return explain(self.group, self.steps, partition, samples)
 
     def to_dict(self) -> dict[str, Any]:
-        """Returns the plan as a dict for JSON: the figures, then all steps and rounds."""
-        return as_dict(self)
+        """Returns the plan as a dict for JSON: the figures, then all steps and rounds.
+
+        The figures of what happens are None if no member is known to be in a lost rack.
+        """
+        return as_dict(self) | (dict.fromkeys(_OF_EVENTS) if is_not_known(self) else {})
 
 
 def plan(

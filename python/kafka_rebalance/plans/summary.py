@@ -131,9 +131,9 @@ def _moved(plan: "RebalancePlan", figures: "Figures", total: int, noun: str) -> 
     had = partition_or_task_counts(plan.group)
     grows = any(n > had.get(t, 0) for t, n in partition_or_task_counts(plan.final).items())
     owned = plan.after.values() if grows else ()
-    if new := sum(tp.partition >= had.get(tp.topic, 0) for tps in owned for tp in tps):
-        others = counted(max(0, figures.moves - new), "other move")
-        return f"{what} hands out {counted(new, f'new {noun}')} and makes {others}{after}"
+    if fresh := sum(tp.partition >= had.get(tp.topic, 0) for tps in owned for tp in tps):
+        others = counted(max(0, figures.moves - fresh), "other move")
+        return f"{what} hands out {counted(fresh, f'new {noun}')} and makes {others}{after}"
     if len(plan.steps) == 1 and figures.moves <= total:
         return f"{what} moves {figures.moves} of {counted(total, noun)}{after}"
     return f"{what} takes {rebalances} and {counted(figures.moves, 'move')}"

@@ -90,9 +90,9 @@ def _why_long(run: "Run", longest_ms: int) -> str:
 
 
 def rebalances_text(rebalances: int, rounds: int) -> str:
-    """Returns the number of rebalances, and the number of rounds if it differs."""
+    """Returns the number of rebalances and, if it differs, of rounds: `plan` counts these."""
     text = counted(rebalances, "rebalance")
-    return f"{text} ({rounds} rounds)" if rounds > rebalances else text
+    return f"{text} ({rounds} rounds, as `plan` counts)" if rounds > rebalances else text
 
 
 def without_reader(held: str) -> str:

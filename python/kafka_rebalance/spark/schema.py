@@ -272,7 +272,7 @@ def kept_fields(keep: Sequence[str], found: t.StructType, answers: t.StructType)
         if name in answers.names:
             raise SchemaError(f"keep[{i}]: {name} is a column of the answers; rename it first")
         if name not in found.names:
-            near = did_you_mean(name, found.names)
+            near = did_you_mean(name, {*found.names} - {*answers.names})
             raise SchemaError(f"keep[{i}]: the groups have no column {name}{near}")
         if name in keep[:i]:
             raise SchemaError(f"keep[{i}]: {name} is named twice")

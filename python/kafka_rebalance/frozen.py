@@ -67,7 +67,7 @@ def _constructor(kind: type["Frozen"]) -> Any:
             value = f"_default_{name}() if {name} is _default else {name}"
         elif one.default is MISSING:
             argument = name
-        given[one.kw_only].append(argument)
+        given[bool(one.kw_only)].append(argument)
         body.append(f"_set(self, {name!r}, {value})")
     body.append("self.__post_init__()" if hasattr(kind, "__post_init__") else "pass")
     named = ["*", *given[True]] if given[True] else []

@@ -44,10 +44,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
         # for cycles after every 700 objects took a third of a simulation, and a twentieth of the
         # shortest command.
         gc.set_threshold(200_000, 20, 20)
-    with shown_streams(), warnings.catch_warnings():
-        # The commands report misspelt fields themselves, with the number of the line.
-        warnings.filterwarnings("ignore", ".*: not a field of the contract")
-        return _main(sys.argv[1:] if arguments is None else arguments)
+    try:
+        with shown_streams(), warnings.catch_warnings():
+            # The commands report misspelt fields themselves, with the number of the line.
+            warnings.filterwarnings("ignore", ".*: not a field of the contract")
+            return _main(sys.argv[1:] if arguments is None else arguments)
+    finally:
+        if arguments is None:
+            gc.freeze()  # else Python's last search for cycles takes a tenth of the shortest command
 
 
 def _main(given: Sequence[str]) -> int:

@@ -16,7 +16,7 @@ from kafka_rebalance.plans.changes.change import Change
 from kafka_rebalance.report.text.sentences import print_note
 
 from .lines import Leaderless
-from .options import REPEATED, add_table, seconds, whole
+from .options import REPEATED, add_table, path, seconds, whole
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -39,12 +39,6 @@ def _numbers(text: str) -> set[int]:
     return {whole(0)(one) for one in text.split(",")}
 
 
-def _path(text: str) -> "Path":
-    from pathlib import Path
-
-    return Path(text)
-
-
 def add_settings(parser: argparse.ArgumentParser) -> Any:
     """Adds the options for the settings of an application, which no broker knows."""
     options = parser.add_argument_group(
@@ -54,7 +48,7 @@ def add_settings(parser: argparse.ArgumentParser) -> Any:
     )
     for name, setting in _SETTINGS.items():
         add_table(options, f"--{name.replace('_', '-')} N: {setting}", **{name: whole(0)})
-    add_table(options, _APPLICATION, stateful=_numbers, streams_config=_path, since=_path)
+    add_table(options, _APPLICATION, stateful=_numbers, streams_config=path, since=path)
     return options
 
 

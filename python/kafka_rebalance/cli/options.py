@@ -4,12 +4,15 @@
 import argparse
 import re
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kafka_rebalance.assignors.registry import BALANCED, OURS, WEIGHTED, planned_names
 from kafka_rebalance.errors import GroupError
 from kafka_rebalance.group.field_paths import MAX_INT32
 from kafka_rebalance.group.model import MAX_PARTITIONS, quoted
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 MOST_DIGITS = 10
 """The most digits of a number: Python's time to read it grows with the square of the digits."""
@@ -25,6 +28,12 @@ def whole(least: int) -> Callable[[str], int]:
         return value
 
     return read
+
+
+def path(text: str) -> "Path":
+    from pathlib import Path  # most prompts write no file, and it imports slowly
+
+    return Path(text)
 
 
 def topic_count(text: str) -> tuple[str, int]:

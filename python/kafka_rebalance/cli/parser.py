@@ -196,7 +196,7 @@ def parser(given: Sequence[str]) -> argparse.ArgumentParser:
 
     own: Any = command_parser
     commands = whole.add_subparsers(
-        title="commands", required=True, metavar="COMMAND", parser_class=own
+        title="commands", prog=PROG, required=True, metavar="COMMAND", parser_class=own
     )
     for name in [word] if is_first else COMMANDS:
         command = commands.add_parser(name, help=COMMANDS[name], formatter_class=_Help)

@@ -5,7 +5,6 @@ import argparse
 from collections.abc import Sequence
 from contextlib import suppress
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kafka_rebalance.assignors.registry import SERVER_SIDE, is_known, library_of, misspelt
@@ -25,7 +24,7 @@ from kafka_rebalance.report.text.names import shortened
 from .applications import add_planned, planned_application, replayed, show_plan
 from .groups import BadGroup, add_arguments, answers, given, report_bad
 from .lines import draw
-from .options import add_assignor, add_objective, add_table, name_with_objective, whole
+from .options import add_assignor, add_objective, add_table, name_with_objective, path, whole
 from .plan_table import PlanTable
 from .tally import Tally
 from .weights import add_weights, only_weighted
@@ -42,7 +41,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "kept, revoked and gained partitions of each member, the partitions without a reader, the "
         "balance afterwards, and the best possible one. Without changes: the next rebalance."
     )
-    add_asked(parser, _OPTIONS, samples=whole(0), output=Path)
+    add_asked(parser, _OPTIONS, samples=whole(0), output=path)
     parser.set_defaults(
         one_group="--explain, --curve and --output need one group: name it with --group"
     )

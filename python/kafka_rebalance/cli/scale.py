@@ -3,7 +3,6 @@
 
 import argparse
 from collections.abc import Mapping
-from pathlib import Path
 
 from kafka_rebalance.group import contract
 from kafka_rebalance.group.model import TopicPartition
@@ -12,7 +11,7 @@ from kafka_rebalance.scaling.counts import Scaled, scale
 
 from .groups import add_input, answers
 from .lines import draw
-from .options import add_leader, add_table, cluster_configs, of_topic, whole
+from .options import add_leader, add_table, cluster_configs, of_topic, path, whole
 from .tally import Tally
 from .weights import add_weights
 
@@ -29,7 +28,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add_table(parser, _OPTIONS, members=_counts, rate=load, lag=load, capacity=whole(1))
     add_leader(parser)
     add_weights(parser, of_members=False)
-    add_table(parser, "--output FILE.html: draw the counts as an HTML page", output=Path)
+    add_table(parser, "--output FILE.html: draw the counts as an HTML page", output=path)
     parser.set_defaults(changes=[])
 
 

@@ -5,7 +5,6 @@ import argparse
 import dataclasses
 import json
 import sys
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kafka_rebalance.errors import GroupError, did_you_mean
@@ -17,9 +16,11 @@ from . import DONE, SOME_ERRORS
 from .applications import add_planned, planned_application, refuse_planned, replayed
 from .groups import add_changes, error_text, one_group
 from .lines import Leaderless, written
-from .options import REPEATED, add_cluster, add_pasted, add_table, member_options, whole
+from .options import REPEATED, add_cluster, add_pasted, add_table, member_options, path, whole
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from kafka_rebalance.applications.replayed import Replay
     from kafka_rebalance.simulator.journal import Entry
     from kafka_rebalance.simulator.run import Run
@@ -43,7 +44,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add_pasted(parser)
     add_planned(parser)
     parser.set_defaults(engine="rust")
-    add_table(parser, _RUNS, seed={"type": int}, seeds=whole(1), output=Path)
+    add_table(parser, _RUNS, seed={"type": int}, seeds=whole(1), output=path)
 
 
 _PLAYED = """
@@ -299,7 +300,7 @@ def _median_seed(name: str, scenario: "Scenario") -> tuple[int, str]:
         )
 
 
-def _write(runs: dict[str, "Run"], path: Path) -> None:
+def _write(runs: dict[str, "Run"], path: "Path") -> None:
     if path.suffix == ".parquet":
         from kafka_rebalance.report.runs.parquet import write_runs
 

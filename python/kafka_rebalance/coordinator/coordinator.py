@@ -19,7 +19,6 @@ from collections.abc import Callable, Mapping
 from itertools import count
 from types import MappingProxyType
 from typing import Any
-from uuid import UUID
 
 from kafka_rebalance.wire import broker_groups, offsets
 from kafka_rebalance.wire import classic_groups as classic
@@ -48,6 +47,8 @@ from .streams_group.kind import StreamsGroups
 
 def counted_ids() -> Callable[[], str]:
     """Returns a function that makes UUIDs from 1, 2, 3, …, so that every run has equal ids."""
+    from uuid import UUID
+
     numbers = count(1)
     return lambda: str(UUID(int=next(numbers)))
 

@@ -3,9 +3,10 @@
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
+from kafka_rebalance.frozen import Frozen
 from kafka_rebalance.group.html_tables import small_table
 from kafka_rebalance.group.model import Topic, TopicPartition
 from kafka_rebalance.group.ownership import Assignment, Balance, Delta
@@ -20,8 +21,7 @@ Reader = tuple[str, str | None, Iterable[TopicPartition]]
 """A member's id, its rack, and the partitions that it reads."""
 
 
-@dataclass(frozen=True, slots=True)
-class Figures:
+class Figures(Frozen):
     """The costs and results of a plan, and the best possible result.
 
     `rounds`              rebalances until the group has settled.

@@ -97,7 +97,8 @@ def scenario_from_group(
     if name is None:
         raise GroupError("assignor", _NAMELESS)
     check_playable(name)
-    config = _with_assignor(config or ConsumerConfig(), name)
+    config = replace(config or ConsumerConfig(), group_id=group.group_id or "g")
+    config = _with_assignor(config, name)
     if lists_eager(group, name):
         config = replace(config, partition_assignment_strategy=(name, _EAGER))
     maker = _Maker(group, config, work or Costs(), pace or Pace())

@@ -140,9 +140,10 @@ class Happenings:
         down = self.down_since.pop(name, None)
         if down is not None:
             self.known_absences.append(Absence(name, down, now_ms))
-        member = process.start(
-            replace(config or process.plan.config, group_id=self.scenario.group_id)
-        )
+        config = config or process.plan.config
+        if config.group_id != self.scenario.group_id:
+            config = replace(config, group_id=self.scenario.group_id)
+        member = process.start(config)
         incarnation = process.incarnation
         if isinstance(member, Worker):
             self.deliver(name, incarnation, self.herders.config.newest())

@@ -23,6 +23,7 @@ from .journal import Entry, MemberEntry
 from .scenario import MemberConfig, MemberPlan
 
 _HEARTBEATS = (Heartbeat, ConsumerGroupHeartbeat)
+_CALLS = (m.Revoked, m.Assigned, m.Lost)
 AnyConsumer = Consumer | AsyncConsumer
 AnyMember = AnyConsumer | Worker
 Sends = list[tuple[int, m.Send]]  # requests, each with the time at which it leaves the process
@@ -82,7 +83,8 @@ class Process:
         self.incarnation += 1
         self.wake = Wake(self.name, self.incarnation)
         self.poll_now = PollNow(self.name, self.incarnation)
-        self.plan = replace(self.plan, config=config)
+        if config is not self.plan.config:
+            self.plan = replace(self.plan, config=config)
         # Each process has its own random generator, so that no process affects another's choices.
         rng = random.Random(f"{self.seed} {self.name} {self.incarnation}")
         if isinstance(config, WorkerConfig):
@@ -111,7 +113,8 @@ class Process:
         if isinstance(event, m.Poll):
             self.polled_ms = now_ms
         # A separate thread handles heartbeats and timeouts, without waiting for callbacks.
-        is_background = isinstance(event, Tick) or isinstance(self.member, AsyncConsumer)
+        is_async = isinstance(self.member, AsyncConsumer)
+        is_background = isinstance(event, Tick) or is_async
         waits = not is_background or isinstance(event, m.Close)
         at = max(now_ms, self.busy_until_ms) if waits else now_ms
         if isinstance(event, Tick) and self.member.poll_until_ms <= now_ms:
@@ -124,8 +127,7 @@ class Process:
         if _gives_up(effects):
             self.gave_up_in = before
         sends = self._carry_out(effects, at)
-        called_back = any(isinstance(one, m.Revoked | m.Assigned | m.Lost) for one in effects)
-        if isinstance(self.member, AsyncConsumer) and called_back:
+        if is_async and any(isinstance(one, _CALLS) for one in effects):
             self.returns_at_ms = self.busy_until_ms
         return sends
 

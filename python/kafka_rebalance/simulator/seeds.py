@@ -11,7 +11,6 @@ import random
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import fields, replace
 from functools import partial
-from statistics import median_low
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from kafka_rebalance.frozen import Frozen
@@ -52,7 +51,7 @@ class Spread(Frozen):
         never = len(values) - len(there)
         if not there:
             return cls(None, None, None, never)
-        return cls(there[0], median_low(there), there[-1], never)
+        return cls(there[0], there[(len(there) - 1) // 2], there[-1], never)
 
     @property
     def is_one(self) -> bool:

@@ -12,7 +12,6 @@ Equal scenarios lead to equal runs, because all random choices depend on the sce
 import random
 from collections.abc import Callable
 from typing import Any
-from uuid import UUID
 
 import kafka_rebalance.member.interface as m
 from kafka_rebalance.coordinator.coordinator import Coordinator
@@ -20,6 +19,7 @@ from kafka_rebalance.coordinator.machine.events import Appended, PatternsDue, Re
 from kafka_rebalance.group.field_paths import a_type
 from kafka_rebalance.group.model import TopicPartition
 from kafka_rebalance.member.consumer import Consumer
+from kafka_rebalance.plans.changes.made_up import in_hex
 from kafka_rebalance.wire.broker_groups import ConsumerGroupHeartbeatResponse
 from kafka_rebalance.wire.classic_groups import JoinGroup, JoinGroupResponse
 from kafka_rebalance.wire.messages import GroupState, Response, Tick
@@ -375,7 +375,12 @@ class Simulation:
 
 def new_id(scenario: Scenario) -> Callable[[], str]:
     rng = random.Random(f"{scenario.seed} ids")
-    return lambda: str(UUID(int=rng.getrandbits(128), version=4))
+
+    def random_uuid() -> str:  # `uuid` imports for longer than a run of a small group takes
+        number = rng.getrandbits(128) & ~(0xF000 << 64 | 0xC000 << 48) | 0x4000 << 64 | 0x8000 << 48
+        return in_hex(number.to_bytes(16, "big"))
+
+    return random_uuid
 
 
 def simulate(

@@ -10,7 +10,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import Any, NamedTuple, TypeVar
-from uuid import UUID
 
 from kafka_rebalance.frozen import Frozen
 from kafka_rebalance.group.model import id_text
@@ -146,7 +145,7 @@ class Shard:
 
     def new_member_id(self) -> str:
         """Returns a new id as the brokers make it: a UUID in 22 characters of base64."""
-        return id_text(UUID(self.new_id()).bytes)
+        return id_text(bytes.fromhex(self.new_id().replace("-", "")))
 
     # Answer ---------------------------------------------------------------------------------------
 

@@ -265,7 +265,7 @@ def test_a_history_begins_with_how_often_and_why(
     fewer = "5 of these 14 fewer: 3 of 3 rejoined, 1 of 2 left, 1 of 4 second round"
     assert said.endswith(f" makes a short restart no rebalance ({fewer}).")
     said = first(capsys, "history", "records.jsonl.gz", "--group", "orders")
-    assert "4 from other causes, once each. Most helpful: members that stop together" in said
+    assert "4 from other causes, once each. Most helpful: stop members together, so" in said
 
 
 def test_a_snapshot_ends_with_what_it_wrote_and_what_is_wrong() -> None:

@@ -42,7 +42,7 @@ def print_comparison(
         _row(label, one, times.get(label.removesuffix(" <"))) for label, one in comparison.rows()
     ]
     columns = (
-        *("assignor", "rebalances", "moves (least)", "no reader"),
+        *("assignor", "rebalances", "moves (best)", "no reader"),
         *("partition-s", "stable s", "per member", "best possible", "in rack"),
         "fullest / mean load",
     )

@@ -70,7 +70,7 @@ def print_plans(rows: Sequence[tuple[str, str, Figures]], notes: Sequence[Sequen
     """
     bounds = [next((n.detail for n in each if n.kind == "lower bound"), None) for each in notes]
     columns = (
-        *("group", "assignor", "rounds", "moves (least)", "no reader"),
+        *("group", "assignor", "rounds", "moves (best)", "no reader"),
         *("waits", "no leader", "before", "after", "best"),
     )
     lines = [

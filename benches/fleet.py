@@ -38,7 +38,7 @@ TEMPLATES = 2_000
 GIANT = 5_000
 _FILE = 5_000
 _SAMPLED = 2_000
-_FIGURES = kr.Figures.__slots__
+_FIGURES = tuple(kr.Figures.__annotations__)
 
 
 def drawn(rng: random.Random, n: int, members: int) -> dict[str, Any]:

@@ -102,7 +102,7 @@ def test_a_storm_is_as_long_as_its_windows_are_full() -> None:
 
 
 def test_a_storm_is_no_reason_for_static_membership_if_few_members_come_back() -> None:
-    for back, advice, spares in ((1, "members that stop", 9), (6, "static membership", 12)):
+    for back, advice, spares in ((1, "stop members", 9), (6, "static membership", 12)):
         ids = [BackMember(f"{n}-1", f"{n}-2", str(n), False, 30_000, None) for n in range(10)]
         storm = [
             *(_row(30 * n, n, members=2, causes=("left",), left=(f"{n}-1",)) for n in range(10)),

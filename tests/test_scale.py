@@ -80,11 +80,11 @@ def test_the_answer_in_words_comes_first() -> None:
     )
     rate: dict[str, Any] = {"rate": {"payments": 1200}}
     assert kr.scale(SAMPLE["payments"], **rate, capacity=100).summary == (
-        "10 members do not keep up; 15 are enough (100 of 100 records a second: no reserve below "
-        "30 members, 10 moves, 10 without a reader on the way); 11 to 14 are not"
+        "10 members do not keep up; 15 are enough (100 of 100 records a second), without reserve "
+        "below 30 members; the way there: 10 moves, 10 without a reader; 11 to 14 are not"
     )
     wide = kr.scale(SAMPLE["payments"], range(10, 33), **rate, capacity=100).summary
-    assert ": no reserve below 30 members, 10 moves" in wide
+    assert ", without reserve below 30 members; the way there: 10 moves" in wide
     few = kr.scale(SAMPLE["payments"], [12], **rate, capacity=100).summary
     assert few.startswith("10 members do not keep up; no number up to 12 does, 15 do")
     none = kr.scale(SAMPLE["payments"], [12], **rate, capacity=49).summary
@@ -92,11 +92,11 @@ def test_the_answer_in_words_comes_first() -> None:
     full = kr.scale(SAMPLE["payments"], [12], **rate, capacity=50).summary
     assert "no number up to 12 does, 30 do" in full
     alone = kr.scale(formed(30, 30), [30], rate={"t": 1200}, capacity=40).summary
-    assert alone.startswith("30 members keep up (40 of 40 records a second: no reserve with any n")
+    assert alone.startswith("30 members keep up (40 of 40 records a second), without reserve with")
     large = kr.scale(formed(600, 100), rate={"t": 600}, capacity=6, samples=0).summary
-    assert large.startswith("100 members keep up (6 of 6 records a second: no reserve below 120 ")
+    assert large.startswith("100 members keep up (6 of 6 records a second), without reserve below")
     large = kr.scale(formed(600, 100), [100], rate={"t": 600}, capacity=6, samples=0).summary
-    assert large.startswith("100 members keep up (6 of 6 records a second: no reserve below 120 ")
+    assert large.startswith("100 members keep up (6 of 6 records a second), without reserve below")
     up = kr.scale(SAMPLE["payments"], **rate, capacity=200).summary
     assert up.startswith("10 members keep up (150 of 200 records a second); 11 to 14 members bring")
     assert kr.scale(SAMPLE["loyalty"], [4]).summary.startswith("4 members help: the fullest")

@@ -30,7 +30,7 @@ ASSIGNOR = "kafka-python/cooperative-sticky"
 
 def test_names_stay_whole_at_80_columns() -> None:
     """Readers copy names to --group and --assignor."""
-    columns = ("group", "assignor", "rounds", "moves (least)", "no reader", "before", "best")
+    columns = ("group", "assignor", "rounds", "moves (best)", "no reader", "before", "best")
     row = (ID, ASSIGNOR, "1", "0 (0)", "20", "6-7", "6-7")
     lines = list(table_lines(columns, [row], 80, whole=True))
     assert max(map(len, lines)) <= 80
@@ -41,7 +41,7 @@ def test_names_stay_whole_at_80_columns() -> None:
 def test_no_name_is_broken_if_more_columns_need_the_room() -> None:
     """The names then have a line of their own, above the figures."""
     columns = (
-        *("group", "assignor", "rounds", "moves (least)", "no reader", "waits", "no leader"),
+        *("group", "assignor", "rounds", "moves (best)", "no reader", "waits", "no leader"),
         *("before", "after", "best"),
     )
     figures = ("1", "0 (0)", "20", "20", "20", "6-7", "6-7", "6-7")

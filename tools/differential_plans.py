@@ -94,7 +94,7 @@ def differences(oracle: Oracle, plans: list[PLANS]) -> Iterator[dict[str, Any]]:
                 yield where | {"difference": f"{texts}: {one.step.cause}: {what}"}
                 break
     for (group, texts, plan), row in zip(plans, _in_bulk(plans), strict=True):
-        figures = {name: row[name] for name in kr.Figures.__slots__}
+        figures = {name: row[name] for name in tuple(kr.Figures.__annotations__)}
         if row["error"] is not None or figures != plan.figures().to_dict():
             problem = f"{texts}: the figures in bulk differ: {row}"
             yield {"name": group.group_id, "difference": problem, "case": group.to_dict()}

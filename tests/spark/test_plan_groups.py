@@ -49,7 +49,7 @@ def got(row: Any) -> Any:
         assert row["rounds"] is None
         assert row["balance_after"] is None
         return row["error"]
-    return {name: row.asDict(recursive=True)[name] for name in kr.Figures.__slots__}
+    return {name: row.asDict(recursive=True)[name] for name in tuple(kr.Figures.__annotations__)}
 
 
 def test_two_thousand_groups_with_their_own_changes(spark: SparkSession) -> None:

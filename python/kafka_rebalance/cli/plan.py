@@ -185,9 +185,10 @@ def _json(
 
 
 def _show(answer: _Answer, args: argparse.Namespace) -> None:
-    from kafka_rebalance.report.plans.figures import print_curve, print_times
+    from kafka_rebalance.report.plans.figures import print_curve, times_text
     from kafka_rebalance.report.plans.notes import FIRST, SAID_ELSEWHERE, names_of, print_notes
     from kafka_rebalance.report.plans.plan import print_explanation, print_plan
+    from kafka_rebalance.report.text.sentences import print_wrapped
 
     planned = answer.planned
     if args.curve:
@@ -206,9 +207,11 @@ def _show(answer: _Answer, args: argparse.Namespace) -> None:
     if args.explain is not None:
         print_explanation(planned.explain(args.explain, _samples(planned, args)), names)
     else:
-        print_plan(planned, _samples(planned, args), names, everything=args.all)
-        if args.how_long:
-            print_times(planned)
+        times, assumed = times_text(planned) if args.how_long else ("", "")
+        samples = _samples(planned, args)
+        print_plan(planned, samples, names, everything=args.all, times=times)
+        if assumed:
+            print_wrapped(assumed)
     show(note for note in notes if note.kind not in (*FIRST, *SAID_ELSEWHERE))
     _draw(planned, args)
 

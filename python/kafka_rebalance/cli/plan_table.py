@@ -52,7 +52,8 @@ class PlanTable:
         moves = counted(sum(one.moves for one in figures), "move")
         stops = counted(sum(one.unavailable for one in silent), "partition")
         have = "has" if stops.startswith("1 ") else "have"
-        groups, of_groups = counted(len(figures), "group"), counted(len(silent), "group")
+        moving, of_groups = sum(one.moves > 0 for one in figures), counted(len(silent), "group")
+        groups = f"{moving} of " * (moving < len(figures)) + counted(len(figures), "group")
         what = in_words(self.changes)
         return (
             f"{what[0].upper()}{what[1:]}: {moves} in {groups}; {stops} of {of_groups} {have} no "

@@ -159,7 +159,7 @@ _INSTEAD = {
     "joined": "members that start together rebalance once if they arrive within the broker's "
     "group.initial.rebalance.delay.ms, or if they start before the traffic",
     "rejoined": "static membership (group.instance.id) makes a short restart no rebalance",
-    "left": "members that stop together leave in one rebalance",
+    "left": "stop members together, so that they leave in one rebalance",
     "timed out": "a session.timeout.ms above the members' pauses, or members without such pauses",
     "gone": "the broker's log shows whether these members left or timed out: --broker-log",
     "probing": "warm-ups that are caught up before the next probing rebalance: a larger "

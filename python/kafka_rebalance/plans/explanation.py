@@ -66,8 +66,10 @@ def explain(
             problem += "; a streams group has tasks, as 0_1 or 0[1]: give SUBTOPOLOGY_NUMBER"
         raise GroupError("partition", problem)
     text = Explanation()
-    ends = f" {samples.ends_of(tp)}" if samples is not None and samples.draws else ""
-    text.summary = f"{_outcome(group, steps, tp)}{ends}"
+    text.summary = _outcome(group, steps, tp)
+    if samples is not None and samples.draws:
+        before = _names(holders(Assignment.owned(group), tp))
+        text.summary = samples.with_ends(tp, before, text.summary)
     for step in steps:
         if not step.rounds:
             stays = holders(Assignment.owned(step.after), tp)

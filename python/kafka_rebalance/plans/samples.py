@@ -85,14 +85,26 @@ class Samples(LazyFields):
             f"{counted(len(self.moved), 'partition')} {ends} at different members."
         )
 
-    def ends_of(self, tp: TopicPartition) -> str:
-        """Returns a sentence: whether the last owner of the partition depends on guesses."""
+    def with_ends(self, tp: TopicPartition, before: str, outcome: str) -> str:
+        """Returns the plan's outcome for a partition, and whether the samples end so, too.
+
+        The samples come first if most often they end otherwise than the plan.
+        """
         guessed = " and ".join(self._guessed()).replace("UUIDs", "UUIDs of new members (*)")
         samples = counted(self.draws, "sample")
         if tp not in self.depends:
-            return f"With other {guessed}, it ends there too, in {samples}."
-        ends = (f"{who} {counted(each, 'time')}" for who, each in self.ends[tp].most_common(3))
-        return f"This is not certain: in {samples} of {guessed}, it ends with {', '.join(ends)}."
+            return f"{outcome} With other {guessed}, it ends there too, in {samples}."
+        common = self.ends[tp].most_common(3)
+        ends = ", ".join(f"{who} {counted(each, 'time')}" for who, each in common)
+        who, most = common[0]
+        if most == self.ends[tp][self.planned.get(tp, "")]:
+            return f"{outcome} This is not certain: in {samples} of {guessed}, it ends with {ends}."
+        verb = "stays" if who == before else "ends"
+        others = "".join(f", with {other} in {each}" for other, each in common[1:])
+        return (
+            f"{tp} most often {verb} with {who}: in {most} of {samples} of {guessed}{others}. "
+            f"With the guesses of this plan, {outcome}"
+        )
 
     def _guessed(self) -> list[str]:
         """Returns the guessed facts in which the samples differ, by name."""

@@ -279,21 +279,23 @@ def _kept_up(
     """
     up = [one for one in counts if not one.may_lose and one.catch_up_s != math.inf]
     best = now if now in up else next((one for one in up if one.members > now.members), None)
-    load = f"{best.busiest:,.0f} of {capacity:,.0f} records a second" if best and capacity else ""
-    if best and capacity and best.busiest >= capacity:
-        freer = next((one.members for one in chain(counts, more) if _is_less(one, best)), None)
-        load += ": no reserve"
-        load += f" below {freer} members" if freer else " with any number of members"
+    load = reserve = ""
+    if best and capacity:
+        load = f" ({best.busiest:,.0f} of {capacity:,.0f} records a second)"
+        if best.busiest >= capacity:
+            freer = next((one.members for one in chain(counts, more) if _is_less(one, best)), None)
+            where = f"below {freer} members" if freer else "with any number of members"
+            reserve = f", without reserve {where}"
     if best is now:
         verb = "keeps" if now.members == 1 else "keep"
-        return [f"{counted(now.members)} {verb} up{f' ({load})' if load else ''}"]
+        return [f"{counted(now.members)} {verb} up{load}{reserve}"]
     said = [f"{counted(now.members)} {'does' if now.members == 1 else 'do'} not keep up"]
     if best is None:
         far = next((one.members for one in more if one.catch_up_s != math.inf), None)
         none = f"no number up to {counts[-1].members} does"
         return [*said, f"{none}, {far} do" if far else f"{none}, nor would one for each partition"]
-    price = [load, counted(best.moves, "move"), f"{best.stops} without a reader on the way"]
-    said.append(f"{best.members} are enough ({', '.join(filter(None, price))})")
+    price = f"{counted(best.moves, 'move')}, {best.stops} without a reader"
+    said.append(f"{best.members} are enough{load}{reserve}; the way there: {price}")
     less = [one.members for one in counts if now.members < one.members < best.members]
     if less:
         span = f"{less[0]} to {less[-1]} are" if len(less) > 1 else f"{less[0]} is"

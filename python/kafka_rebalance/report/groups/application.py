@@ -253,10 +253,16 @@ def summary(plan: ApplicationPlan) -> str:
     firsts = [one.calls[0] for one in courses if one.calls]
     silent = {one.waited_ms for one in firsts if one.cause != PROBING} - {0}
     if silent:
-        text += f"; until its session times out, after {time_text(max(silent))}, nobody reads "
         gone = {task for one in firsts for task in one.ended}
         removes = all(isinstance(one, RemoveMembers) for one in plan.changes)
-        text += tasks_text(gone) if gone and removes else "the tasks of the process that ends"
+        left = [one for one in plan.group.members if one.member_id not in firsts[0].tasks]
+        who = "its session"
+        if removes and len(left) == 1:
+            name = shortened(left[0].client_id or left[0].member_id, plan.replay.names)
+            who = f"the session of {name}"
+        text += f"; until {who} times out, after {time_text(max(silent))}, nobody reads "
+        tasks = f"its tasks {tasks_text(gone)} (subtopology[partitions])"
+        text += tasks if gone and removes else "the tasks of the process that ends"
     restored = {copy for one in courses for call in one.calls for copy in call.restored}
     if restored:
         most = counted(max(copy.records for copy in restored), "record")

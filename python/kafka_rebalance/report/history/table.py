@@ -57,6 +57,8 @@ def answer_of(rows: Sequence[RecordedRebalance], groups: int = 1) -> str:
     within, moves = _within(sorted(rows, key=lambda row: row.time_ms)), total_moves(rows)
     text = counted(len(rows), "rebalance") + (f" of {groups} groups" if groups > 1 else "")
     text += (f" within {within}" if within else "") + f", {counted(moves, 'move')}"
+    if slowest_ms := max((row.reconciled_ms or 0 for row in rows), default=0):
+        text += f", up to {slowest_ms / 1000:,.1f} s until all members had their targets"
     if groups > 1:
         return f"{text}."
     causes = Counter(row.cause for row in rows)

@@ -34,14 +34,15 @@ def print_comparison(
     its label. `assumed` names the simulation's assumptions or, if `times` is empty, the reason why
     there are no figures. `given` is the part of the command line that selects input and group.
     """
-    print_wrapped(comparison.summary)
+    dearer, why = _clock(comparison, times)
+    print_wrapped(f"{comparison.summary}{dearer}")
     print()
     print_wrapped(comparison.title, "", "  ")
     rows = [
         _row(label, one, times.get(label.removesuffix(" <"))) for label, one in comparison.rows()
     ]
     columns = (
-        *("assignor", "rebalances", "moves (least)", "no reader"),
+        *("assignor", "rebalances", "moves (best)", "no reader"),
         *("partition-s", "stable s", "per member", "best possible", "in rack"),
         "fullest / mean load",
     )
@@ -53,13 +54,12 @@ def print_comparison(
     notes = _table_notes(comparison, times, assumed)
     for note in notes:
         print_wrapped(note)
-    clock = _clock(comparison, times)
     changes = comparison.recommended is not None and not comparison.keeps_assignor
-    if notes and (clock or changes or comparison.alone is not None):
+    if notes and (why or changes or comparison.alone is not None):
         print()
-    if clock:
-        print_wrapped(clock)
-    if clock.endswith(":"):  # eager against cooperative
+    if why:
+        print_wrapped(why)
+    if why.endswith(":"):  # eager against cooperative
         source = given if given.startswith("--") else f"--from {given}"
         options = [shell_option("--change", one) for one in comparison.changes]
         options += ["--compare eager,cooperative", "--costs 200ms/100ms"]
@@ -104,8 +104,11 @@ def _print_change(comparison: Comparison, given: str) -> None:
         print_migration(migration, comparison.group.group_id)
 
 
-def _clock(comparison: Comparison, times: Times) -> str:
-    """Returns a sentence if another assignor leaves partitions unread for less time; else ""."""
+def _clock(comparison: Comparison, times: Times) -> tuple[str, str]:
+    """Returns texts if another assignor leaves partitions unread for less time; else two times "".
+
+    The first is a sentence with the figures, which follows the summary; the second is the reason.
+    """
     group = comparison.group
     recommended = comparison.recommended or ""
     if comparison.keeps_assignor and comparison.alone is not None:
@@ -116,18 +119,19 @@ def _clock(comparison: Comparison, times: Times) -> str:
         if one.unread.median is not None and not lacking_clients(group, name)
     }
     if recommended not in known or known[recommended] == (least := min(known.values())):
-        return ""
+        return "", ""
     best = [name for name, unread in known.items() if unread == least]
     is_mixed = len({_is_eager(group, name) for name in (*best, recommended)}) > 1
-    text = (
-        f"If a partition starts and stops in 0 ms: {seconds_text(known[recommended])} "
+    dearer = (
+        f" But if a partition starts and stops in 0 ms: {seconds_text(known[recommended])} "
         f"partition-seconds without a reader under {recommended}, {seconds_text(least)} under "
-        f"{in_words(best)}. The recommendation counts partitions and moves"
+        f"{in_words(best)}."
     )
+    why = "The recommendation counts partitions and moves"
     if not is_mixed or recommended in SERVER_SIDE:
-        return f"{text}; seconds depend on what is assumed."
-    return (
-        f"{text}: an eager round is short but stops all, a cooperative one lets moving partitions "
+        return dearer, f"{why}; seconds depend on what is assumed."
+    return dearer, (
+        f"{why}: an eager round is short but stops all, a cooperative one lets moving partitions "
         "wait for the next. If starts take time, it can be the other way round:"
     )
 

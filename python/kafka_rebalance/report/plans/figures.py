@@ -70,7 +70,7 @@ def print_plans(rows: Sequence[tuple[str, str, Figures]], notes: Sequence[Sequen
     """
     bounds = [next((n.detail for n in each if n.kind == "lower bound"), None) for each in notes]
     columns = (
-        *("group", "assignor", "rounds", "moves (least)", "no reader"),
+        *("group", "assignor", "rounds", "moves (best)", "no reader"),
         *("waits", "no leader", "before", "after", "best"),
     )
     lines = [
@@ -107,20 +107,21 @@ def moves_text(one: Figures, *, is_least: bool = False) -> str:
     return moves if one.least_moves is None else f"{moves} ({one.least_moves})"
 
 
-def print_times(plan: RebalancePlan) -> None:
-    """Prints the times and their assumptions, or the reason why there are no times."""
+def times_text(plan: RebalancePlan) -> tuple[str, str]:
+    """Returns the times as text and their assumptions; or "", and why there are no times."""
     from kafka_rebalance.simulator.timing import timed_or_why
 
     times, assumed = timed_or_why(plan)
     if times is None:
-        print_wrapped(f"No figures in seconds: {assumed}.")
-        return
+        return "", f"No figures in seconds: {assumed}."
     unread, settled = (
         range_text(times.unread, " partition-seconds"),
         range_text(times.settled, " s"),
     )
-    print_wrapped(f"Without a reader: {unread}. Until it is stable again: {settled}.")
-    print_wrapped(f"Simulated, as `simulate --from` does it: {assumed}. {_NO_BOUNDS}")
+    return (
+        f" Without a reader: {unread}. Until it is stable again: {settled}.",
+        f"Simulated, as `simulate --from` does it: {assumed}. {_NO_BOUNDS}",
+    )
 
 
 def median_text(spread: "Spread") -> str:

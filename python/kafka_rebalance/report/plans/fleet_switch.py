@@ -116,8 +116,11 @@ class FleetSwitch(NamedTuple):
     def show(self) -> None:
         """Prints the summary, the first groups to switch, and the reasons why others cannot."""
         shown = self.can[:_SHOWN]
-        order = f" Cheapest first{', and these last' * bool(self.losing)}:"
-        print_wrapped(self.summary + order * bool(shown))
+        order = " Cheapest first (times no reader + waiting)"
+        if losing := len(self.losing):
+            last = "one that reads" if losing == 1 else f"{losing:,} that read"
+            order += f", and the {last} less within racks last"
+        print_wrapped(self.summary + f"{order}:" * bool(shown))
         if shown:
             print_filled_table(_COLUMNS, [[*_cells(one)] for one in shown], right=_COLUMNS[3:])
         if len(self.can) > _SHOWN:

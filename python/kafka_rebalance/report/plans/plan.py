@@ -35,11 +35,19 @@ _CHARACTERS_IN_SENTENCE = 60
 
 
 def print_plan(
-    plan: RebalancePlan, samples: Samples | None, names: Mapping[str, str], *, everything: bool
+    plan: RebalancePlan,
+    samples: Samples | None,
+    names: Mapping[str, str],
+    *,
+    everything: bool,
+    times: str = "",
 ) -> None:
-    """Prints figures, then the changes of each round; with `everything`, no list is shortened."""
+    """Prints figures, then the changes of each round; with `everything`, no list is shortened.
+
+    `times` are sentences that follow the summary.
+    """
     figures = plan.figures()
-    print_wrapped(shortened(plan.summary, names))
+    print_wrapped(f"{shortened(plan.summary, names)}{times}")
     print()
     if is_not_known(plan) and not figures.leaderless:
         return

@@ -253,7 +253,7 @@ def _print_parts(runs: SeedRuns) -> None:
     columns += ["stopped", "up to s"]
     rows = [
         [
-            f"{one.at_ms / 1000:,.1f}",
+            spread_text(Spread.of(part.at_ms for part in each), seconds),
             cut(one.what, 22),
             spread_text(one.settled_in_ms, seconds, "not"),
             spread_text(one.rebalances, str),
@@ -261,7 +261,7 @@ def _print_parts(runs: SeedRuns) -> None:
             spread_text(one.stopped, str),
             spread_text(one.longest_stop_ms, seconds),
         ]
-        for one in runs.part_spreads()
+        for one, each in zip(runs.part_spreads(), zip(*runs.parts, strict=True), strict=True)
     ]
     if rows:
         print_table(columns, rows, left=[1])

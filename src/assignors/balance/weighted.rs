@@ -9,7 +9,7 @@ use rustc_hash::FxHashMap;
 use super::balanced::{self, OBJECTIVE, sorted};
 use super::bound::{self, Owned};
 use super::figures::{Counts, field};
-use super::search::{Effort, State, hand_out};
+use super::search::{Effort, Reach, State, hand_out};
 use super::small::{MOST_NODES, MOST_PARTS, fitting};
 use super::weights::{Level, Loads, Place};
 use crate::error::GroupError;
@@ -206,6 +206,7 @@ struct Stage<'s> {
     options: Options,
     budget: usize,
     effort: &'s Effort,
+    reach: Reach,
     owned: Vec<Owned>,
     area: Level,
     alone: Vec<Level>,
@@ -235,6 +236,7 @@ impl<'s> Stage<'s> {
             options,
             budget,
             effort,
+            reach: Reach::of(loads),
             owned,
             area,
             alone,
@@ -326,12 +328,12 @@ impl<'s> Stage<'s> {
         let enough = budget.min(if total < LARGE { least } else { budget });
         let mut best: Option<(Key, Vec<Place>)> = None;
         for mut start in starts {
-            hand_out(loads, &mut start, self.effort);
-            if self.greatest(&start) <= target && loads.taken(&start) <= enough {
+            let handed = hand_out(loads, &mut start, self.effort);
+            if self.greatest(&handed.0) <= target && loads.taken(&start) <= enough {
                 best = Some(((target, 0, 0, 0), start));
                 break;
             }
-            let mut state = State::new(loads, start, self.effort);
+            let mut state = State::new(loads, &self.reach, self.effort, start, handed);
             state.bring_home(target.max(state.fullest().0));
             if state.taken > budget as i64 {
                 continue;
@@ -351,7 +353,7 @@ impl<'s> Stage<'s> {
         }
         let (_, places) = best.expect("the first start is within the budget");
         let mut found = Found {
-            greatest: self.greatest(&places),
+            greatest: self.greatest_of(&places),
             places,
             bound: self.bound,
             ..Found::default()
@@ -378,13 +380,17 @@ impl<'s> Stage<'s> {
         )
     }
 
-    fn greatest(&self, places: &[Place]) -> Level {
+    fn greatest(&self, load: &[u64]) -> Level {
+        let levels = (0..).zip(load).map(|(m, &load)| self.loads.level(m, load));
+        levels.max().unwrap_or(0)
+    }
+
+    fn greatest_of(&self, places: &[Place]) -> Level {
         let mut load = vec![0; self.loads.factor.len()];
         for &i in &self.loads.parts {
             load[places[i as usize] as usize] += self.loads.weight[i as usize];
         }
-        let levels = (0..).zip(load).map(|(m, load)| self.loads.level(m, load));
-        levels.max().unwrap_or(0)
+        self.greatest(&load)
     }
 
     /// Improves the result until a search finds nothing better; then the result is exact.
@@ -407,7 +413,7 @@ impl<'s> Stage<'s> {
             for &i in &self.loads.parts {
                 found.places[i as usize] = better[i as usize];
             }
-            found.greatest = self.greatest(&found.places);
+            found.greatest = self.greatest_of(&found.places);
         }
         self.effort.spend((nodes - effort.0.get()) as usize);
     }

@@ -287,15 +287,15 @@ impl<'s> State<'s> {
     }
 
     /// Finds the least full members that read a topic of m: a few of each pool. They are numbers
-    /// that sort by level, then by member. A level has at most 106 bits, so 22 are left for members.
-    fn partners(&self, m: Place, found: &mut Vec<u128>) {
+    /// that sort by level, then by member (the last `bits`). A level has at most 106 bits, so 22 are
+    /// left for members.
+    fn partners(&self, m: Place, bits: u32, found: &mut Vec<u128>) {
         let loads = self.loads;
         let near = self.reach.near(loads, loads.pool_of[m as usize]);
-        let members = loads.factor.len() as u128;
         found.clear();
         let mut add = |load, other| {
             if other != m {
-                found.push(loads.level(other, load) * members + u128::from(other));
+                found.push(loads.level(other, load) << bits | u128::from(other));
             }
         };
         for &other in &near.members {
@@ -379,7 +379,7 @@ impl<'s> State<'s> {
     /// Lowers the fullest member until the greatest level is at most `target`, or no step helps.
     pub fn improve(&mut self, target: Level, budget: usize) {
         let (mut partners, mut lists) = (Vec::new(), [Vec::new(), Vec::new()]);
-        let members = self.loads.factor.len() as u128;
+        let bits = u64::BITS - self.loads.factor.len().leading_zeros();
         loop {
             let (level, m) = self.fullest();
             if level <= target || !self.effort.spend(0) {
@@ -392,7 +392,7 @@ impl<'s> State<'s> {
             // ends the search.
             let heaviest = self.loads.weight[self.has[m as usize][0].part as usize];
             let lowest = target.max(self.loads.level(m, self.load[m as usize] - heaviest));
-            self.partners(m, &mut partners);
+            self.partners(m, bits, &mut partners);
             let mut sorted = 0;
             for n in 0..MOST_PARTNERS.min(partners.len()) {
                 // In most cases, one of the first few allows a step: the others are not sorted.
@@ -410,7 +410,7 @@ impl<'s> State<'s> {
                     rest[..more].sort_unstable();
                     sorted = n + more;
                 }
-                let other = (partners[n] % members) as Place;
+                let other = (partners[n] & ((1 << bits) - 1)) as Place;
                 self.steps((m, other), (most, target), &mut lists, &mut best);
                 if (best.rank.0, best.rank.1) < (lowest, 2) {
                     break;

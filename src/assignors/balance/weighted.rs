@@ -322,10 +322,13 @@ impl<'s> Stage<'s> {
     fn best(&self, starts: impl Iterator<Item = Vec<Place>>, budget: usize) -> Found {
         let (loads, target) = (self.loads, self.target);
         let total = loads.parts.len();
-        let least = bound::shed(loads, &self.owned, target, total).map_or(0, |gone| gone.len());
         // In large groups, the first start that reaches the target is nearly always the best one,
         // so it is enough if it keeps the budget.
-        let enough = budget.min(if total < LARGE { least } else { budget });
+        let mut least = total;
+        if total < LARGE {
+            least = bound::shed(loads, &self.owned, target, total).map_or(0, |gone| gone.len());
+        }
+        let enough = budget.min(least);
         let mut best: Option<(Key, Vec<Place>)> = None;
         for mut start in starts {
             let handed = hand_out(loads, &mut start, self.effort);

@@ -27,10 +27,15 @@ impl Effort {
     }
 }
 
+/// By member: the sum of its weights, and the number of its partitions.
+pub struct Handed {
+    pub load: Vec<u64>,
+    pub count: Vec<u64>,
+}
+
 /// Assigns the partitions that no member has: the heaviest first, each to the subscriber with the
 /// lowest level afterwards. Partitions without weight go to the member with the fewest partitions.
-/// Returns each member's load and number of partitions.
-pub fn hand_out(loads: &Loads, places: &mut [Place], effort: &Effort) -> (Vec<u64>, Vec<u64>) {
+pub fn hand_out(loads: &Loads, places: &mut [Place], effort: &Effort) -> Handed {
     let mut load = vec![0; loads.factor.len()];
     let mut count = vec![0u64; loads.factor.len()];
     let mut free = Vec::new();
@@ -83,7 +88,7 @@ pub fn hand_out(loads: &Loads, places: &mut [Place], effort: &Effort) -> (Vec<u6
             *top = key(m, load[m as usize], count[m as usize]);
         }
     }
-    (load, count)
+    Handed { load, count }
 }
 
 /// Which members share topics: found when a step asks for it, and shared by all starts.
@@ -143,7 +148,7 @@ impl Reach {
 /// A partition that a member has. The class of its topic stands beside it, because a search looks
 /// at the classes of all partitions and at nothing else of most.
 #[derive(Clone, Copy)]
-pub struct Held {
+struct Held {
     part: Part,
     class: u32,
 }
@@ -172,10 +177,10 @@ pub struct State<'s> {
     loads: &'s Loads,
     reach: &'s Reach,
     effort: &'s Effort,
-    pub places: Vec<Place>,
-    pub load: Vec<u64>,
-    pub has: Vec<Vec<Held>>,
-    pub taken: i64,
+    places: Vec<Place>,
+    load: Vec<u64>,
+    has: Vec<Vec<Held>>,
+    taken: i64,
     /// By pool of two or more: its loads and members, ascending.
     order: Vec<BTreeSet<(u64, Place)>>,
     /// The fullest member of each pool, by level, and members that were it before; the first one
@@ -191,15 +196,15 @@ struct Best {
 }
 
 impl<'s> State<'s> {
-    /// `handed` are the loads and counts that `hand_out` returned with these places.
+    /// `handed` belongs to these places.
     pub fn new(
         loads: &'s Loads,
         reach: &'s Reach,
         effort: &'s Effort,
         places: Vec<Place>,
-        handed: (Vec<u64>, Vec<u64>),
+        handed: Handed,
     ) -> Self {
-        let (load, count) = handed;
+        let Handed { load, count } = handed;
         let mut has: Vec<Vec<Held>> = count
             .iter()
             .map(|&n| Vec::with_capacity(n as usize + 4))
@@ -208,7 +213,6 @@ impl<'s> State<'s> {
             let class = loads.topic_class[part as usize];
             has[places[part as usize] as usize].push(Held { part, class });
         }
-        effort.spend(loads.parts.len());
         let sorted = |pool: &Vec<Place>| match pool[..] {
             [] | [_] => BTreeSet::new(),
             _ => pool.iter().map(|&m| (load[m as usize], m)).collect(),
@@ -426,16 +430,27 @@ impl<'s> State<'s> {
         }
     }
 
-    /// Returns partitions to their owners, the lightest first, where levels stay at most `limit`.
-    pub fn bring_home(&mut self, limit: Level) {
-        let loads = self.loads;
-        for &i in loads.parts.iter().rev() {
-            let owner = loads.owner[i as usize];
-            if loads.is_taken(i, self.places[i as usize]) {
-                let load = self.load[owner as usize] + loads.weight[i as usize];
-                if loads.level(owner, load) <= limit {
-                    self.shift(i, owner);
-                }
+    /// The places, and the loads and counts, when all steps are done.
+    pub fn ended(self) -> (Vec<Place>, Handed) {
+        let count = self.has.iter().map(|of| of.len() as u64).collect();
+        let load = self.load;
+        (self.places, Handed { load, count })
+    }
+}
+
+/// Returns partitions to their owners, the lightest first, where levels stay at most `limit`.
+pub fn bring_home(loads: &Loads, places: &mut [Place], handed: &mut Handed, limit: Level) {
+    for &i in loads.parts.iter().rev() {
+        let (reader, owner) = (places[i as usize], loads.owner[i as usize]);
+        if owner != NOBODY && owner != reader {
+            let weight = loads.weight[i as usize];
+            let load = handed.load[owner as usize] + weight;
+            if loads.level(owner, load) <= limit {
+                handed.load[owner as usize] = load;
+                handed.load[reader as usize] -= weight;
+                handed.count[owner as usize] += 1;
+                handed.count[reader as usize] -= 1;
+                places[i as usize] = owner;
             }
         }
     }

@@ -9,7 +9,7 @@ use rustc_hash::FxHashMap;
 use super::balanced::{self, OBJECTIVE, sorted};
 use super::bound::{self, Owned};
 use super::figures::{Counts, field};
-use super::search::{Effort, Reach, State, hand_out};
+use super::search::{Effort, Handed, Reach, State, bring_home, hand_out};
 use super::small::{MOST_NODES, MOST_PARTS, fitting};
 use super::weights::{Level, Loads, Place};
 use crate::error::GroupError;
@@ -229,7 +229,7 @@ impl<'s> Stage<'s> {
         let free_bound = alone_bound.max(area).max(bound::pigeonhole(loads));
         let mut bound = free_bound;
         if budget < owned.iter().map(|of| of.parts.len()).sum() {
-            bound = bound.max(bound::within_budget(loads, &owned, budget));
+            bound = bound::within_budget(loads, &owned, budget, bound);
         }
         let mut stage = Self {
             loads,
@@ -331,21 +331,27 @@ impl<'s> Stage<'s> {
         let enough = budget.min(least);
         let mut best: Option<(Key, Vec<Place>)> = None;
         for mut start in starts {
-            let handed = hand_out(loads, &mut start, self.effort);
-            if self.greatest(&handed.0) <= target && loads.taken(&start) <= enough {
+            let mut handed = hand_out(loads, &mut start, self.effort);
+            let greatest = self.greatest(&handed.load);
+            if greatest <= target && loads.taken(&start) <= enough {
                 best = Some(((target, 0, 0, 0), start));
                 break;
             }
-            let mut state = State::new(loads, &self.reach, self.effort, start, handed);
-            state.bring_home(target.max(state.fullest().0));
-            if state.taken > budget as i64 {
+            self.effort.spend(total);
+            // Partitions go home before the state is built and after it has gone: its orders serve
+            // single steps alone.
+            bring_home(loads, &mut start, &mut handed, target.max(greatest));
+            if loads.taken(&start) > budget {
                 continue;
             }
+            let mut state = State::new(loads, &self.reach, self.effort, start, handed);
             state.improve(target, budget);
-            state.bring_home(target.max(state.fullest().0));
-            let key = self.key(&state);
+            let greatest = state.fullest().0;
+            let (mut places, mut handed) = state.ended();
+            bring_home(loads, &mut places, &mut handed, target.max(greatest));
+            let key = self.key(&places, &handed);
             if best.as_ref().is_none_or(|(best, _)| key < *best) {
-                best = Some((key, state.places));
+                best = Some((key, places));
             }
             let reached = best
                 .as_ref()
@@ -368,16 +374,16 @@ impl<'s> Stage<'s> {
         found
     }
 
-    fn key(&self, state: &State) -> Key {
-        let total: u64 = state.load.iter().sum();
+    fn key(&self, places: &[Place], handed: &Handed) -> Key {
+        let total: u64 = handed.load.iter().sum();
         let shift = (u64::BITS - total.leading_zeros()).saturating_sub(36);
-        let loads = state.load.iter().zip(&self.loads.factor);
+        let loads = handed.load.iter().zip(&self.loads.factor);
         let squares =
             loads.map(|(load, &factor)| u128::from(load >> shift).pow(2) * u128::from(factor));
-        let counts = state.has.iter().map(|of| (of.len() as u128).pow(2));
+        let counts = handed.count.iter().map(|&n| u128::from(n).pow(2));
         (
-            self.target.max(state.fullest().0),
-            state.taken,
+            self.target.max(self.greatest(&handed.load)),
+            self.loads.taken(places) as i64,
             squares.sum(),
             counts.sum(),
         )

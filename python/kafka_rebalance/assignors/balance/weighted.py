@@ -201,7 +201,7 @@ class _Stage:
         self.area, self.alone = bound.area(loads), bound.alone(loads)
         self.free_bound = self.bound = max(self.area, *self.alone, bound.pigeonhole(loads))
         if budget < sum(map(len, self.owned)):
-            self.bound = max(self.bound, bound.within_budget(loads, self.owned, budget))
+            self.bound = bound.within_budget(loads, self.owned, budget, self.bound)
         self.target = self.above(self.bound)
 
     def above(self, level: int) -> int:

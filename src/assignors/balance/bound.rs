@@ -158,10 +158,13 @@ pub fn shed(loads: &Loads, owned: &[Owned], level: Level, most: usize) -> Option
     Some(gone)
 }
 
-/// The least level that no owner exceeds after owners give up at most `budget` partitions.
-pub fn within_budget(loads: &Loads, owned: &[Owned], budget: usize) -> Level {
+/// The least level, at least `low`, that no owner exceeds after owners give up at most `budget`
+/// partitions.
+pub fn within_budget(loads: &Loads, owned: &[Owned], budget: usize, low: Level) -> Level {
+    let fits = |level| shed(loads, owned, level, budget).is_some();
+    if fits(low) {
+        return low;
+    }
     let high = owned.iter().map(|of| loads.level(of.owner, of.load)).max();
-    least(0, high.unwrap_or(0), |level| {
-        shed(loads, owned, level, budget).is_some()
-    })
+    least(low, high.unwrap_or(low), fits)
 }

@@ -3,11 +3,9 @@
 //! the fullest member) in single steps. An assignment is an array: the place of each partition's
 //! reader.
 
-use std::cell::Cell;
+use std::cell::{Cell, OnceCell};
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, BinaryHeap};
-
-use rustc_hash::FxHashMap;
 
 use super::weights::{Level, Loads, Part, Place};
 use crate::group::model::NOBODY;
@@ -15,6 +13,8 @@ use crate::group::model::NOBODY;
 const PARTNERS: usize = 6;
 const MOST_PARTNERS: usize = 64;
 const LOOKS: usize = 8;
+/// The number of partners that are sorted first.
+const FIRST_PARTNERS: usize = 8;
 
 /// The number of comparisons that are left; the search ends early when none is left.
 pub struct Effort(pub Cell<i64>);
@@ -27,9 +27,15 @@ impl Effort {
     }
 }
 
+/// By member: the sum of its weights, and the number of its partitions.
+pub struct Handed {
+    pub load: Vec<u64>,
+    pub count: Vec<u64>,
+}
+
 /// Assigns the partitions that no member has: the heaviest first, each to the subscriber with the
 /// lowest level afterwards. Partitions without weight go to the member with the fewest partitions.
-pub fn hand_out(loads: &Loads, places: &mut [Place], effort: &Effort) {
+pub fn hand_out(loads: &Loads, places: &mut [Place], effort: &Effort) -> Handed {
     let mut load = vec![0; loads.factor.len()];
     let mut count = vec![0u64; loads.factor.len()];
     let mut free = Vec::new();
@@ -82,86 +88,197 @@ pub fn hand_out(loads: &Loads, places: &mut [Place], effort: &Effort) {
             *top = key(m, load[m as usize], count[m as usize]);
         }
     }
+    Handed { load, count }
+}
+
+/// Which members share topics: found when a step asks for it, and shared by all starts.
+pub struct Reach {
+    near: Vec<OnceCell<Near>>,
+    /// A bit for each class of topics that a pool reads.
+    bits: Vec<OnceCell<Vec<u64>>>,
+}
+
+/// The pools that read a topic of a pool: those of one member as their members.
+#[derive(Clone, Default)]
+struct Near {
+    members: Vec<Place>,
+    pools: Vec<u32>,
+}
+
+impl Reach {
+    pub fn of(loads: &Loads) -> Self {
+        Self {
+            near: vec![OnceCell::new(); loads.pools.len()],
+            bits: vec![OnceCell::new(); loads.pools.len()],
+        }
+    }
+
+    fn near(&self, loads: &Loads, q: u32) -> &Near {
+        self.near[q as usize].get_or_init(|| {
+            let read = loads.read_by[q as usize].iter();
+            let mut pools: Vec<u32> = read
+                .flat_map(|&c| &loads.reads[c as usize])
+                .copied()
+                .collect();
+            pools.sort_unstable();
+            pools.dedup();
+            let mut near = Near::default();
+            for q in pools {
+                match loads.pools[q as usize][..] {
+                    [m] => near.members.push(m),
+                    _ => near.pools.push(q),
+                }
+            }
+            near
+        })
+    }
+
+    fn bits(&self, loads: &Loads, m: Place) -> &[u64] {
+        let q = loads.pool_of[m as usize] as usize;
+        self.bits[q].get_or_init(|| {
+            let mut bits = vec![0; loads.reads.len().div_ceil(64)];
+            for &c in &loads.read_by[q] {
+                bits[c as usize / 64] |= 1 << (c % 64);
+            }
+            bits
+        })
+    }
+}
+
+/// A partition that a member has. The class of its topic stands beside it, because a search looks
+/// at the classes of all partitions and at nothing else of most.
+#[derive(Clone, Copy)]
+struct Held {
+    part: Part,
+    class: u32,
+}
+
+impl Held {
+    fn is_in(self, bits: &[u64]) -> usize {
+        (bits[self.class as usize / 64] >> (self.class % 64) & 1) as usize
+    }
+}
+
+/// Lists the partitions whose topics are in `bits`, without a branch for each partition.
+fn readable<'l>(of: &[Held], bits: &[u64], list: &'l mut Vec<Part>) -> &'l [Part] {
+    if list.len() < of.len() {
+        list.resize(of.len(), 0);
+    }
+    let mut count = 0;
+    for held in of {
+        list[count] = held.part;
+        count += held.is_in(bits);
+    }
+    &list[..count]
 }
 
 /// An assignment that steps change, and the loads of its members.
 pub struct State<'s> {
     loads: &'s Loads,
+    reach: &'s Reach,
     effort: &'s Effort,
-    pub places: Vec<Place>,
-    pub load: Vec<u64>,
-    pub has: Vec<Vec<Part>>,
-    pub taken: i64,
+    places: Vec<Place>,
+    load: Vec<u64>,
+    has: Vec<Vec<Held>>,
+    taken: i64,
+    /// By pool of two or more: its loads and members, ascending.
     order: Vec<BTreeSet<(u64, Place)>>,
-    /// The last of each pool's `order`, by level: pools may be as many as members.
-    tops: BTreeSet<(Level, Reverse<Place>)>,
-    near: FxHashMap<u32, Vec<u32>>,
-    /// A bit for each class of topics that a pool reads; empty until a step asks for the pool.
-    bits: Vec<Vec<u64>>,
+    /// The fullest member of each pool, by level, and members that were it before; the first one
+    /// is of now.
+    tops: BinaryHeap<(Level, Reverse<Place>)>,
 }
 
-/// A step: its cost, the level of the fuller member afterwards, and the partitions that change.
-type Step = (i64, Level, Part, Option<Part>);
-
-fn top(loads: &Loads, order: &BTreeSet<(u64, Place)>) -> Option<(Level, Reverse<Place>)> {
-    let &(load, m) = order.last()?;
-    Some((loads.level(m, load), Reverse(m)))
+/// The best step so far: its rank (the level of the fuller member afterwards, but at least the
+/// target; its cost; the level), and the partitions that change, and the other member.
+struct Best {
+    rank: (Level, i64, Level),
+    step: Option<(Part, Option<Part>, Place)>,
 }
 
 impl<'s> State<'s> {
-    pub fn new(loads: &'s Loads, places: Vec<Place>, effort: &'s Effort) -> Self {
-        let mut load = vec![0; loads.factor.len()];
-        let mut has = vec![Vec::new(); loads.factor.len()];
-        for &i in &loads.parts {
-            let m = places[i as usize] as usize;
-            load[m] += loads.weight[i as usize];
-            has[m].push(i);
+    /// `handed` belongs to these places.
+    pub fn new(
+        loads: &'s Loads,
+        reach: &'s Reach,
+        effort: &'s Effort,
+        places: Vec<Place>,
+        handed: Handed,
+    ) -> Self {
+        let Handed { load, count } = handed;
+        let mut has: Vec<Vec<Held>> = count
+            .iter()
+            .map(|&n| Vec::with_capacity(n as usize + 4))
+            .collect();
+        for &part in &loads.parts {
+            let class = loads.topic_class[part as usize];
+            has[places[part as usize] as usize].push(Held { part, class });
         }
-        effort.spend(loads.parts.len());
-        let sorted = |pool: &Vec<Place>| pool.iter().map(|&m| (load[m as usize], m)).collect();
-        let order: Vec<BTreeSet<_>> = loads.pools.iter().map(sorted).collect();
-        Self {
+        let sorted = |pool: &Vec<Place>| match pool[..] {
+            [] | [_] => BTreeSet::new(),
+            _ => pool.iter().map(|&m| (load[m as usize], m)).collect(),
+        };
+        let mut state = Self {
             taken: loads.taken(&places) as i64,
-            tops: order.iter().filter_map(|of| top(loads, of)).collect(),
-            order,
-            near: FxHashMap::default(),
-            bits: vec![Vec::new(); loads.pools.len()],
+            order: loads.pools.iter().map(sorted).collect(),
+            tops: BinaryHeap::new(),
             loads,
+            reach,
             effort,
             places,
             load,
             has,
-        }
+        };
+        state.tops = (0..loads.pools.len() as u32)
+            .filter_map(|q| state.top(q))
+            .collect();
+        state
     }
 
     /// The greatest level and its member.
     pub fn fullest(&self) -> (Level, Place) {
-        let &(level, Reverse(m)) = self.tops.last().expect("a group to decide has members");
+        let &(level, Reverse(m)) = self.tops.peek().expect("a group to decide has members");
         (level, m)
+    }
+
+    fn top(&self, q: u32) -> Option<(Level, Reverse<Place>)> {
+        let (load, m) = match self.loads.pools[q as usize][..] {
+            [m] => (self.load[m as usize], m),
+            _ => *self.order[q as usize].last()?,
+        };
+        Some((self.loads.level(m, load), Reverse(m)))
     }
 
     fn shift(&mut self, i: Part, to: Place) {
         let (sender, weight) = (self.places[i as usize], self.loads.weight[i as usize]);
         self.taken += self.cost(i, sender, to);
         let at = self.has[sender as usize]
-            .binary_search(&i)
+            .binary_search_by_key(&i, |held| held.part)
             .expect("the sender has it");
-        self.has[sender as usize].remove(at);
-        let at = self.has[to as usize].partition_point(|&j| j < i);
-        self.has[to as usize].insert(at, i);
+        let held = self.has[sender as usize].remove(at);
+        let at = self.has[to as usize].partition_point(|other| other.part < i);
+        self.has[to as usize].insert(at, held);
         self.places[i as usize] = to;
         for (m, more) in [(sender, weight.wrapping_neg()), (to, weight)] {
-            let order = &mut self.order[self.loads.pool_of[m as usize] as usize];
-            let load = &mut self.load[m as usize];
-            let before = top(self.loads, order);
-            order.remove(&(*load, m));
-            *load = load.wrapping_add(more);
-            order.insert((*load, m));
-            let after = top(self.loads, order);
+            let q = self.loads.pool_of[m as usize];
+            let before = self.top(q);
+            let old = self.load[m as usize];
+            let new = old.wrapping_add(more);
+            self.load[m as usize] = new;
+            if self.loads.pools[q as usize].len() > 1 {
+                let order = &mut self.order[q as usize];
+                order.remove(&(old, m));
+                order.insert((new, m));
+            }
+            let after = self.top(q);
             if before != after {
-                before.map(|one| self.tops.remove(&one));
                 self.tops.extend(after);
             }
+        }
+        while let Some(&one) = self.tops.peek() {
+            if self.top(self.loads.pool_of[one.1.0 as usize]) == Some(one) {
+                break;
+            }
+            self.tops.pop();
         }
     }
 
@@ -173,89 +290,87 @@ impl<'s> State<'s> {
         }
     }
 
-    /// The least full members that read a topic of m, in order: a few of each pool. They are
-    /// not sorted, but popped from a heap: in most cases, one of the first few allows a step.
-    fn partners(&mut self, m: Place) -> impl Iterator<Item = Place> + use<'s> {
-        let (loads, mine) = (self.loads, self.loads.pool_of[m as usize]);
-        let near = self.near.entry(mine).or_insert_with(|| {
-            let read = loads.read_by[mine as usize].iter();
-            let of_mine = read.flat_map(|&c| &loads.reads[c as usize]);
-            let mut near: Vec<u32> = of_mine.copied().collect();
-            near.sort_unstable();
-            near.dedup();
-            near
-        });
-        let mut found = Vec::new();
+    /// Finds the least full members that read a topic of m: a few of each pool. They are numbers
+    /// that sort by level, then by member (the last `bits`). A level has at most 106 bits, so 22 are
+    /// left for members.
+    fn partners(&self, m: Place, bits: u32, found: &mut Vec<u128>) {
+        let loads = self.loads;
+        let near = self.reach.near(loads, loads.pool_of[m as usize]);
+        found.clear();
         let mut add = |load, other| {
             if other != m {
-                found.push(Reverse((loads.level(other, load), other)));
+                found.push(loads.level(other, load) << bits | u128::from(other));
             }
         };
-        for &q in near.iter() {
-            match loads.pools[q as usize][..] {
-                [other] => add(self.load[other as usize], other),
-                _ => (self.order[q as usize].iter().take(PARTNERS))
-                    .for_each(|&(load, other)| add(load, other)),
-            }
+        for &other in &near.members {
+            add(self.load[other as usize], other);
+        }
+        for &q in &near.pools {
+            let first = self.order[q as usize].iter().take(PARTNERS);
+            first.for_each(|&(load, other)| add(load, other));
         }
         self.effort.spend(found.len());
-        let mut found = BinaryHeap::from(found);
-        (0..MOST_PARTNERS).map_while(move |_| found.pop().map(|Reverse((_, other))| other))
     }
 
-    fn learn_bits(&mut self, m: Place) {
-        let q = self.loads.pool_of[m as usize] as usize;
-        if self.bits[q].is_empty() {
-            let mut bits = vec![0; self.loads.reads.len().div_ceil(64)];
-            for &c in &self.loads.read_by[q] {
-                bits[c as usize / 64] |= 1 << (c % 64);
-            }
-            self.bits[q] = bits;
-        }
-    }
-
-    /// Calls `step` for each step from m to `other` whose cost is at most `most`.
-    fn steps(&self, m: Place, other: Place, most: i64, mut step: impl FnMut(Step)) {
+    /// Compares the steps from m to `other` whose cost is at most `most` with the best one.
+    fn steps(
+        &self,
+        (m, other): (Place, Place),
+        (most, target): (i64, Level),
+        lists: &mut [Vec<Part>; 2],
+        best: &mut Best,
+    ) {
         let loads = self.loads;
         let weight = |i: Part| loads.weight[i as usize];
-        let (mine, theirs) = (loads.pool_of[m as usize], loads.pool_of[other as usize]);
         let (load, load_other) = (self.load[m as usize], self.load[other as usize]);
-        let level = loads.level(m, load);
-        let more = level.saturating_sub(loads.level(other, load_other));
+        let (level, level_other) = (loads.level(m, load), loads.level(other, load_other));
+        let more = level.saturating_sub(level_other);
         if more == 0 {
             return;
         }
+        let (has, has_other) = (&self.has[m as usize], &self.has[other as usize]);
+        let mine = self.reach.bits(loads, m);
+        let [gives, back] = lists;
+        let gives = readable(has, self.reach.bits(loads, other), gives);
+        if gives.is_empty() {
+            let back: usize = has_other.iter().map(|held| held.is_in(mine)).sum();
+            self.effort.spend(has.len() + back);
+            return;
+        }
+        let back = readable(has_other, mine, back);
+        self.effort.spend(has.len() + back.len());
+        let (factor, factor_other) = (loads.factor[m as usize], loads.factor[other as usize]);
         // With this difference of weights, both are equally full afterwards.
-        let ideal = more / Level::from(loads.factor[m as usize] + loads.factor[other as usize]);
-        let after = |change: u64| {
-            let less = loads.level(m, load - change);
-            less.max(loads.level(other, load_other + change))
-        };
-        let bits = |q: u32| &self.bits[q as usize];
-        let (mine, theirs) = (bits(mine), bits(theirs));
-        let reads = |i: Part, bits: &[u64]| {
-            let c = loads.topic_class[i as usize];
-            bits[c as usize / 64] >> (c % 64) & 1 == 1
-        };
-        let back = self.has[other as usize].iter().copied();
-        let back: Vec<Part> = back.filter(|&j| reads(j, mine)).collect();
-        self.effort.spend(self.has[m as usize].len() + back.len());
-        for &give in self.has[m as usize].iter().filter(|&&i| reads(i, theirs)) {
-            let cost = self.cost(give, m, other);
-            if weight(give) > 0 && cost <= most {
-                step((cost, after(weight(give)), give, None));
+        let ideal = more / Level::from(factor + factor_other);
+        let mut step = |cost: i64, change: u64, give: Part, back: Option<Part>| {
+            let less = Level::from(load - change) * Level::from(factor);
+            let after = less.max(Level::from(load_other + change) * Level::from(factor_other));
+            let rank = (after.max(target), cost, after);
+            if rank < best.rank {
+                (best.rank, best.step) = (rank, Some((give, back, other)));
             }
-            let Some(least) = Level::from(weight(give)).checked_sub(ideal) else {
+        };
+        // The partitions given are ever lighter, so `at` never falls.
+        let mut at = 0;
+        for &give in gives {
+            let cost = self.cost(give, m, other);
+            let given = weight(give);
+            if given > 0 && cost <= most {
+                step(cost, given, give, None);
+            }
+            let Some(least) = Level::from(given).checked_sub(ideal) else {
                 continue;
             };
             // The partitions of `back` next to the weight that makes both members equally full.
-            let at = back.partition_point(|&j| Level::from(weight(j)) > least);
+            while at < back.len() && Level::from(weight(back[at])) > least {
+                at += 1;
+            }
             let mut look = |near: &mut dyn Iterator<Item = &Part>| {
                 for &j in near.take(LOOKS) {
                     self.effort.spend(1);
                     let cost = cost + self.cost(j, other, m);
-                    if cost <= most && weight(j) < weight(give) {
-                        step((cost, after(weight(give) - weight(j)), give, Some(j)));
+                    if cost <= most && weight(j) < given {
+                        step(cost, given - weight(j), give, Some(j));
                         break;
                     }
                 }
@@ -267,31 +382,45 @@ impl<'s> State<'s> {
 
     /// Lowers the fullest member until the greatest level is at most `target`, or no step helps.
     pub fn improve(&mut self, target: Level, budget: usize) {
+        let (mut partners, mut lists) = (Vec::new(), [Vec::new(), Vec::new()]);
+        let bits = u64::BITS - self.loads.factor.len().leading_zeros();
         loop {
             let (level, m) = self.fullest();
             if level <= target || !self.effort.spend(0) {
                 return;
             }
-            let (mut best, mut chosen) = ((level, 0, 0), None);
+            let (rank, step) = ((level, 0, 0), None);
+            let mut best = Best { rank, step };
             let most = budget as i64 - self.taken;
             // No step leads below `lowest`. A step that reaches it and takes at most one partition
             // ends the search.
-            let heaviest = self.loads.weight[self.has[m as usize][0] as usize];
+            let heaviest = self.loads.weight[self.has[m as usize][0].part as usize];
             let lowest = target.max(self.loads.level(m, self.load[m as usize] - heaviest));
-            self.learn_bits(m);
-            for other in self.partners(m) {
-                self.learn_bits(other);
-                self.steps(m, other, most, |(cost, after, give, back)| {
-                    let key = (after.max(target), cost, after);
-                    if key < best {
-                        (best, chosen) = (key, Some((give, back, other)));
+            self.partners(m, bits, &mut partners);
+            let mut sorted = 0;
+            for n in 0..MOST_PARTNERS.min(partners.len()) {
+                // In most cases, one of the first few allows a step: the others are not sorted.
+                if n == sorted {
+                    let rest = &mut partners[n..];
+                    let more = if n == 0 {
+                        FIRST_PARTNERS
+                    } else {
+                        MOST_PARTNERS - n
+                    };
+                    let more = more.min(rest.len());
+                    if more < rest.len() {
+                        rest.select_nth_unstable(more);
                     }
-                });
-                if (best.0, best.1) < (lowest, 2) {
+                    rest[..more].sort_unstable();
+                    sorted = n + more;
+                }
+                let other = (partners[n] & ((1 << bits) - 1)) as Place;
+                self.steps((m, other), (most, target), &mut lists, &mut best);
+                if (best.rank.0, best.rank.1) < (lowest, 2) {
                     break;
                 }
             }
-            let Some((give, back, other)) = chosen else {
+            let Some((give, back, other)) = best.step else {
                 return;
             };
             self.shift(give, other);
@@ -301,16 +430,27 @@ impl<'s> State<'s> {
         }
     }
 
-    /// Returns partitions to their owners, the lightest first, where levels stay at most `limit`.
-    pub fn bring_home(&mut self, limit: Level) {
-        let loads = self.loads;
-        for &i in loads.parts.iter().rev() {
-            let owner = loads.owner[i as usize];
-            if loads.is_taken(i, self.places[i as usize]) {
-                let load = self.load[owner as usize] + loads.weight[i as usize];
-                if loads.level(owner, load) <= limit {
-                    self.shift(i, owner);
-                }
+    /// The places, and the loads and counts, when all steps are done.
+    pub fn ended(self) -> (Vec<Place>, Handed) {
+        let count = self.has.iter().map(|of| of.len() as u64).collect();
+        let load = self.load;
+        (self.places, Handed { load, count })
+    }
+}
+
+/// Returns partitions to their owners, the lightest first, where levels stay at most `limit`.
+pub fn bring_home(loads: &Loads, places: &mut [Place], handed: &mut Handed, limit: Level) {
+    for &i in loads.parts.iter().rev() {
+        let (reader, owner) = (places[i as usize], loads.owner[i as usize]);
+        if owner != NOBODY && owner != reader {
+            let weight = loads.weight[i as usize];
+            let load = handed.load[owner as usize] + weight;
+            if loads.level(owner, load) <= limit {
+                handed.load[owner as usize] = load;
+                handed.load[reader as usize] -= weight;
+                handed.count[owner as usize] += 1;
+                handed.count[reader as usize] -= 1;
+                places[i as usize] = owner;
             }
         }
     }

@@ -9,7 +9,7 @@ use rustc_hash::FxHashMap;
 use super::balanced::{self, OBJECTIVE, sorted};
 use super::bound::{self, Owned};
 use super::figures::{Counts, field};
-use super::search::{Effort, State, hand_out};
+use super::search::{Effort, Handed, Reach, State, bring_home, hand_out};
 use super::small::{MOST_NODES, MOST_PARTS, fitting};
 use super::weights::{Level, Loads, Place};
 use crate::error::GroupError;
@@ -206,6 +206,7 @@ struct Stage<'s> {
     options: Options,
     budget: usize,
     effort: &'s Effort,
+    reach: Reach,
     owned: Vec<Owned>,
     area: Level,
     alone: Vec<Level>,
@@ -228,13 +229,14 @@ impl<'s> Stage<'s> {
         let free_bound = alone_bound.max(area).max(bound::pigeonhole(loads));
         let mut bound = free_bound;
         if budget < owned.iter().map(|of| of.parts.len()).sum() {
-            bound = bound.max(bound::within_budget(loads, &owned, budget));
+            bound = bound::within_budget(loads, &owned, budget, bound);
         }
         let mut stage = Self {
             loads,
             options,
             budget,
             effort,
+            reach: Reach::of(loads),
             owned,
             area,
             alone,
@@ -320,27 +322,36 @@ impl<'s> Stage<'s> {
     fn best(&self, starts: impl Iterator<Item = Vec<Place>>, budget: usize) -> Found {
         let (loads, target) = (self.loads, self.target);
         let total = loads.parts.len();
-        let least = bound::shed(loads, &self.owned, target, total).map_or(0, |gone| gone.len());
         // In large groups, the first start that reaches the target is nearly always the best one,
         // so it is enough if it keeps the budget.
-        let enough = budget.min(if total < LARGE { least } else { budget });
+        let mut least = total;
+        if total < LARGE {
+            least = bound::shed(loads, &self.owned, target, total).map_or(0, |gone| gone.len());
+        }
+        let enough = budget.min(least);
         let mut best: Option<(Key, Vec<Place>)> = None;
         for mut start in starts {
-            hand_out(loads, &mut start, self.effort);
-            if self.greatest(&start) <= target && loads.taken(&start) <= enough {
+            let mut handed = hand_out(loads, &mut start, self.effort);
+            let greatest = self.greatest(&handed.load);
+            if greatest <= target && loads.taken(&start) <= enough {
                 best = Some(((target, 0, 0, 0), start));
                 break;
             }
-            let mut state = State::new(loads, start, self.effort);
-            state.bring_home(target.max(state.fullest().0));
-            if state.taken > budget as i64 {
+            self.effort.spend(total);
+            // Partitions go home before the state is built and after it has gone: its orders serve
+            // single steps alone.
+            bring_home(loads, &mut start, &mut handed, target.max(greatest));
+            if loads.taken(&start) > budget {
                 continue;
             }
+            let mut state = State::new(loads, &self.reach, self.effort, start, handed);
             state.improve(target, budget);
-            state.bring_home(target.max(state.fullest().0));
-            let key = self.key(&state);
+            let greatest = state.fullest().0;
+            let (mut places, mut handed) = state.ended();
+            bring_home(loads, &mut places, &mut handed, target.max(greatest));
+            let key = self.key(&places, &handed);
             if best.as_ref().is_none_or(|(best, _)| key < *best) {
-                best = Some((key, state.places));
+                best = Some((key, places));
             }
             let reached = best
                 .as_ref()
@@ -351,7 +362,7 @@ impl<'s> Stage<'s> {
         }
         let (_, places) = best.expect("the first start is within the budget");
         let mut found = Found {
-            greatest: self.greatest(&places),
+            greatest: self.greatest_of(&places),
             places,
             bound: self.bound,
             ..Found::default()
@@ -363,28 +374,32 @@ impl<'s> Stage<'s> {
         found
     }
 
-    fn key(&self, state: &State) -> Key {
-        let total: u64 = state.load.iter().sum();
+    fn key(&self, places: &[Place], handed: &Handed) -> Key {
+        let total: u64 = handed.load.iter().sum();
         let shift = (u64::BITS - total.leading_zeros()).saturating_sub(36);
-        let loads = state.load.iter().zip(&self.loads.factor);
+        let loads = handed.load.iter().zip(&self.loads.factor);
         let squares =
             loads.map(|(load, &factor)| u128::from(load >> shift).pow(2) * u128::from(factor));
-        let counts = state.has.iter().map(|of| (of.len() as u128).pow(2));
+        let counts = handed.count.iter().map(|&n| u128::from(n).pow(2));
         (
-            self.target.max(state.fullest().0),
-            state.taken,
+            self.target.max(self.greatest(&handed.load)),
+            self.loads.taken(places) as i64,
             squares.sum(),
             counts.sum(),
         )
     }
 
-    fn greatest(&self, places: &[Place]) -> Level {
+    fn greatest(&self, load: &[u64]) -> Level {
+        let levels = (0..).zip(load).map(|(m, &load)| self.loads.level(m, load));
+        levels.max().unwrap_or(0)
+    }
+
+    fn greatest_of(&self, places: &[Place]) -> Level {
         let mut load = vec![0; self.loads.factor.len()];
         for &i in &self.loads.parts {
             load[places[i as usize] as usize] += self.loads.weight[i as usize];
         }
-        let levels = (0..).zip(load).map(|(m, load)| self.loads.level(m, load));
-        levels.max().unwrap_or(0)
+        self.greatest(&load)
     }
 
     /// Improves the result until a search finds nothing better; then the result is exact.
@@ -407,7 +422,7 @@ impl<'s> Stage<'s> {
             for &i in &self.loads.parts {
                 found.places[i as usize] = better[i as usize];
             }
-            found.greatest = self.greatest(&found.places);
+            found.greatest = self.greatest_of(&found.places);
         }
         self.effort.spend((nodes - effort.0.get()) as usize);
     }

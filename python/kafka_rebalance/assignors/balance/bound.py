@@ -109,7 +109,15 @@ def shed(loads: Loads, owned: list[list[int]], level: int, most: int) -> list[in
     return gone
 
 
-def within_budget(loads: Loads, owned: list[list[int]], budget: int) -> int:
-    """Returns the lowest level for which owners must give up at most `budget` partitions."""
+def within_budget(loads: Loads, owned: list[list[int]], budget: int, low: int) -> int:
+    """Returns the lowest level, at least `low`, for which owners must give up at most `budget`
+    partitions.
+    """
+
+    def fits(level: int) -> bool:
+        return shed(loads, owned, level, budget) is not None
+
+    if fits(low):
+        return low
     high = max(loads.level(loads.owner[of[0]], sum(loads.weight[i] for i in of)) for of in owned)
-    return _least(0, high, lambda level: shed(loads, owned, level, budget) is not None)
+    return _least(low, high, fits)

@@ -201,7 +201,7 @@ class _Stage:
         self.area, self.alone = bound.area(loads), bound.alone(loads)
         self.free_bound = self.bound = max(self.area, *self.alone, bound.pigeonhole(loads))
         if budget < sum(map(len, self.owned)):
-            self.bound = max(self.bound, bound.within_budget(loads, self.owned, budget))
+            self.bound = bound.within_budget(loads, self.owned, budget, self.bound)
         self.target = self.above(self.bound)
 
     def above(self, level: int) -> int:
@@ -255,9 +255,11 @@ class _Stage:
     def best(self, starts: Iterator[list[int]], budget: int) -> Found:
         """Returns the best assignment that single steps reach from any of the starts."""
         loads, target = self.loads, self.target
-        least_taken = len(bound.shed(loads, self.owned, target, len(loads.parts)) or ())
         # A large group's search ends at the first start that is enough: nearly always the best.
-        enough = min(budget, least_taken) if len(loads.parts) < _LARGE else budget
+        least_taken = len(loads.parts)
+        if least_taken < _LARGE:
+            least_taken = len(bound.shed(loads, self.owned, target, least_taken) or ())
+        enough = min(budget, least_taken)
         best: tuple[int, ...] = ()
         where: list[int] = []
         for start in starts:

@@ -107,7 +107,8 @@ def test_comparisons_are_those_of_one_group(groups: DataFrame) -> None:
         assert (row["recommended"], row["reason"]) == (expected.recommended, expected.reason)
         found = [one.asDict(recursive=True) for one in row["candidates"]]
         assert [{k: v for k, v in one.items() if k != "error_kind"} for one in found] == [
-            {**dict.fromkeys(tuple(kr.Figures.__annotations__)), **one.to_dict()} for one in expected.candidates
+            {**dict.fromkeys(tuple(kr.Figures.__annotations__)), **one.to_dict()}
+            for one in expected.candidates
         ]
         reasons.add(row["reason"])
     assert len(reasons) > 5

@@ -165,8 +165,7 @@ def _json(
     if has_no_answer(one.led):
         answer["error"] = one.problem
     answer["notes"] = [note.to_dict() for note in _notes(one, args, cheap=not alone)]
-    if not_affected:
-        answer["not_affected"] = not_affected
+    answer |= {"not_affected": not_affected} if not_affected else {}
     if args.how_long:
         from kafka_rebalance.simulator.timing import timed_or_why
 
@@ -208,8 +207,7 @@ def _show(answer: _Answer, args: argparse.Namespace) -> None:
         print_explanation(planned.explain(args.explain, _samples(planned, args)), names)
     else:
         times, assumed = times_text(planned) if args.how_long else ("", "")
-        samples = _samples(planned, args)
-        print_plan(planned, samples, names, everything=args.all, times=times)
+        print_plan(planned, _samples(planned, args), names, everything=args.all, times=times)
         if assumed:
             print_wrapped(assumed)
     show(note for note in notes if note.kind not in (*FIRST, *SAID_ELSEWHERE))

@@ -105,7 +105,9 @@ def test_a_process_of_static_members_that_restarted_since_is_named(key: int) -> 
 
 
 def test_a_restart_is_tried_before_another_assignor() -> None:
-    """Recorded with traffic: `legacy_sticky` has the same answer for what was sent after it."""
+    """In this recording with traffic, `legacy_sticky` also produces the assignment if nobody has
+    restarted.
+    """
     field = json.loads(gzip.decompress(RESTARTED_LATER.read_bytes()))["application"]
     given = GIVEN | {"acceptable.recovery.lag": 30}
     one = replay("app11", read_application(field), read_assigned(field), given)
@@ -144,7 +146,7 @@ def test_a_plan_begins_with_the_offsets_of_now(key: int) -> None:
 
 
 def _grown(field: Any) -> Any:
-    """Returns the field after a million records more in each changelog partition."""
+    """Returns the field as if each changelog partition had a million records more."""
     ends = {topic: [n + 1_000_000 for n in of] for topic, of in field["end_offsets"].items()}
     return field | {"end_offsets": ends}
 

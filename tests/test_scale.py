@@ -442,7 +442,7 @@ def test_one_group_on_the_command_line(sample: Path) -> None:
 
 
 def test_a_number_with_which_a_topic_can_lose_its_last_subscriber_is_not_useful() -> None:
-    """Of a's three subscribers any may leave; b has one."""
+    """Topic a has three subscribers, and topic b has one: any member may leave."""
     members = [
         {"member_id": f"m{i}", "topics": ["a", "b"] if i == 0 else ["a"], "owned_partitions": []}
         for i in range(3)

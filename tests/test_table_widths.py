@@ -105,7 +105,7 @@ def test_every_command_fits(
 
 @pytest.mark.parametrize("columns", WIDTHS)
 def test_a_figure_is_not_broken_while_a_heading_can_be(columns: int) -> None:
-    """At 80 columns `1234 (1200)` was in two lines, although `moves (best)` had to be anyway."""
+    """The heading `moves (best)` takes two lines; the figure `1234 (1200)` below it takes one."""
     names = ("group", "assignor", "rounds", "moves (best)", "no reader", "waits", "best")
     row = ("payments-eu", "cooperative-sticky", "1", "1234 (1200)", "1500", "9", "1000-1001")
     for width in range(columns - 12, columns + 1):

@@ -43,7 +43,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if arguments is None:
         # A command makes many objects, of which few refer to each other in a cycle. Python's search
         # for cycles after every 700 objects took a third of a simulation, and a twentieth of the
-        # shortest command; its search at the end took a tenth.
+        # shortest command. Its last search, when the process ends, took a tenth of that command.
         gc.set_threshold(200_000, 20, 20)
         atexit.register(gc.freeze)
     with shown_streams(), warnings.catch_warnings():

@@ -137,7 +137,9 @@ class Here:
         return {}
 
     def racks(self) -> dict[str, int]:
-        """Returns each rack -> the groups with a member or replica in it; "": unknown of members"""
+        """Returns rack -> the number of groups with a member or a replica in it. The key "" counts
+        the groups with a member whose rack is unknown.
+        """
         found = Counter[str]()
         for _, _, group in _read(self._files):
             racks = [one.get("rack_id") or "" for one in _all(dict, group.get("members"))]

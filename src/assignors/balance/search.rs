@@ -13,7 +13,7 @@ use crate::group::model::NOBODY;
 const PARTNERS: usize = 6;
 const MOST_PARTNERS: usize = 64;
 const LOOKS: usize = 8;
-/// The number of partners that are sorted first.
+/// How many partners are sorted before the others: in most cases, one of them allows a step.
 const FIRST_PARTNERS: usize = 8;
 
 /// The number of comparisons that are left; the search ends early when none is left.
@@ -159,7 +159,8 @@ impl Held {
     }
 }
 
-/// Lists the partitions whose topics are in `bits`, without a branch for each partition.
+/// Lists the partitions whose topics are in `bits`. The loop has no branch: each partition is
+/// written to the list, and the next one overwrites it unless its topic is in `bits`.
 fn readable<'l>(of: &[Held], bits: &[u64], list: &'l mut Vec<Part>) -> &'l [Part] {
     if list.len() < of.len() {
         list.resize(of.len(), 0);
@@ -292,7 +293,7 @@ impl<'s> State<'s> {
 
     /// Finds the least full members that read a topic of m: a few of each pool. They are numbers
     /// that sort by level, then by member (the last `bits`). A level has at most 106 bits, so 22 are
-    /// left for members.
+    /// left for members: with more than 4 million members, the order could differ from Python's.
     fn partners(&self, m: Place, bits: u32, found: &mut Vec<u128>) {
         let loads = self.loads;
         let near = self.reach.near(loads, loads.pool_of[m as usize]);
@@ -312,7 +313,7 @@ impl<'s> State<'s> {
         self.effort.spend(found.len());
     }
 
-    /// Compares the steps from m to `other` whose cost is at most `most` with the best one.
+    /// Replaces `best` if a step from m to `other` is better, and takes at most `most` partitions more.
     fn steps(
         &self,
         (m, other): (Place, Place),
@@ -438,7 +439,8 @@ impl<'s> State<'s> {
     }
 }
 
-/// Returns partitions to their owners, the lightest first, where levels stay at most `limit`.
+/// Moves partitions back to their owners, the lightest first, as long as the owner stays at most at
+/// the level `limit`.
 pub fn bring_home(loads: &Loads, places: &mut [Place], handed: &mut Handed, limit: Level) {
     for &i in loads.parts.iter().rev() {
         let (reader, owner) = (places[i as usize], loads.owner[i as usize]);

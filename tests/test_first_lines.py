@@ -281,18 +281,25 @@ def test_a_snapshot_ends_with_what_it_wrote_and_what_is_wrong() -> None:
 
 def test_a_fleet_begins_with_what_the_next_rebalance_leaves() -> None:
     now = totals_of("", {"groups": 20, "errors": 1, "uneven": 2})
-    figures = {"groups": 20, "moves": 78, "least_moves": 60, "with_unavailable": 3}
-    more = totals_of("add-members=1", figures)
-    hurt = {"with_unavailable": 2, "waiting": 83, "without_members": 1}
-    lost = totals_of("remove-rack=a", figures | hurt)
-    report = FleetReport("t", [], [], [], [now, more, lost], {}, [], [], 16)
+    more = totals_of("add-members=1", {"groups": 20, "unavailable": 78, "with_unavailable": 5})
+    hurt = {"unavailable": 20, "waiting": 83, "with_waiting": 2, "without_members": 1}
+    lost = totals_of("remove-rack=a", {"groups": 20, **hurt})
+    named = {
+        "uneven": [("u", 7), ("v", 1)],
+        "without_members": [("w", 1)],
+        "waiting": [("x", 80), ("y", 3)],
+        "unavailable": [("x", 40), ("y", 20), ("z", 16)],
+    }
+    report = FleetReport("t", [], [], [], [now, more, lost], {}, [], [], named, 16)
     assert report.summary == (
-        "As they are, 2 of 19 groups end less even than possible; 1 has errors. Of the changes "
-        "that were played, add-members=1 stops partitions in the most groups, 3; it moves 78, "
-        "where 60 would do; remove-rack=a leaves 83 partitions waiting until sessions end; "
-        "remove-rack=a leaves no member in 1 group; 16 groups have members without client.rack, "
-        "played as if outside the lost rack."
+        "Begin with u and v: 2 of 19 groups end less even than possible (`compare` shows what "
+        "helps). 1 group has an error. Losing rack a leaves no member in w. Losing rack a leaves "
+        "83 partitions without a reader until sessions end: x (80) and y (3). Adding 1 member "
+        "leaves 78 partitions without a reader for a rebalance or more: x (40), y (20), z (16) and "
+        "2 more. 16 groups have members without client.rack, played as if outside the lost rack."
     )
+    well = FleetReport("t", [], [], [], [totals_of("", {"groups": 20})], {}, [], [], {})
+    assert well.summary == "None of 20 groups ends less even than possible."
     assert fleet_page(report).index(report.summary) < fleet_page(report).index("Each change alone")
 
 

@@ -263,6 +263,7 @@ def _fleet() -> FleetReport:
     return FleetReport(
         "1,234,567 groups", ["one", "two"], bins, bins[:3], [totals("", 9), *racks.values()], racks,
         [{"cluster": "eu", "groups": 12, "errors": 1, "uneven": 2, "moves": 3}], worst,
+        {"uneven": [(f"<b>{'x' * 40}", 9), ("payments", 7)]},
     )  # fmt: skip
 
 

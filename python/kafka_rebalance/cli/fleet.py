@@ -20,7 +20,7 @@ from kafka_rebalance.errors import GroupError
 from kafka_rebalance.notes.lost_rack import loses_rack
 from kafka_rebalance.plans.changes.assignor import SwitchAssignor
 from kafka_rebalance.plans.changes.protocol import SwitchProtocol
-from kafka_rebalance.plans.summary import in_words
+from kafka_rebalance.plans.summary import in_words, without_reader
 from kafka_rebalance.report.fleet import rackless
 from kafka_rebalance.report.text.names import counted, cut
 from kafka_rebalance.report.text.sentences import print_wrapped
@@ -271,7 +271,7 @@ def _summary(fleet: "OnSpark | Here", done: "Done") -> str:
         text = f"{groups} {'is' if answered == 1 else 'are'} assigned"
         if later := counts.get("in_round_2"):
             text += f", {counts['only_round_1']:,} of them only round 1 of 2 "
-            text += f"({counted(later, 'partition')} wait{'s' * (later == 1)} for the next)"
+            text += f"({counted(later, 'partition')} without an owner until the next)"
         elif some := counts.get("perhaps_round_1"):
             text += f", {some:,} of them by cooperative-sticky, perhaps only round 1 of 2"
     elif args.word == "compare":
@@ -292,8 +292,7 @@ def _summary(fleet: "OnSpark | Here", done: "Done") -> str:
         text = f"{what[0].upper()}{what[1:]}: {counted(counts['moves'], 'move')} in {where}"
         if any(isinstance(one, SwitchAssignor) and "/" not in one.assignor for one in args.changes):
             text += ", in the first of two bounces (Java; `compare` has the whole)"
-        stops = counted(counts["without_a_reader"], "partition")
-        text += f"; {stops} without a reader in a rebalance or more"
+        text += f"; {without_reader(counts['without_a_reader'], counts['with_unavailable'])}"
         if uneven := counts["uneven"]:
             text += f"; {counted(uneven, 'group')} less even than possible afterwards"
     if emptied:

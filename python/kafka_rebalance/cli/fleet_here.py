@@ -4,10 +4,12 @@ before Spark could start. Spark writes equal files and reports, but does not cou
 """
 
 import argparse
+import heapq
 import json
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from kafka_rebalance.bulk import paths
@@ -93,7 +95,7 @@ class Here:
         for row in self.rows(READ):
             totals.add(row)
         names = ("not_affected", "without_members", "unsettled", "moves", "with_moves", "uneven")
-        counts = {name: totals.counts[name] for name in names}
+        counts = {name: totals.counts[name] for name in (*names, "with_unavailable")}
         return {**counts, "without_a_reader": totals.counts["unavailable"]}
 
     def _count_compare(self) -> dict[str, int]:
@@ -175,6 +177,18 @@ class Here:
         write_totals(rows, f"{output}/summary")
         return rows, {change: {"change": change, **one.row(1)} for change, one in whole.items()}
 
+    def named(self, changes: Mapping[str, str], most: int) -> dict[str, list[tuple[str, int]]]:
+        """Returns, for each figure, the groups with the most of it after this change: the id and
+        the figure of the first `most`, then by id.
+        """
+        found: dict[str, list[tuple[str, int]]] = {figure: [] for figure in changes}
+        for row in self.rows(("change", *READ)):
+            for figure, change in changes.items():
+                if row["change"] == change and (n := _harm(row, figure)) > 0:
+                    found[figure].append((row["group_id"], n))
+        order = partial(heapq.nsmallest, most, key=lambda pair: (-pair[1], pair[0]))
+        return {figure: order(groups) for figure, groups in found.items()}
+
     def bins(self, figure: str) -> list[Bin]:
         """Returns a histogram over all groups, with the bins of `fleet_histogram`."""
         found: Counter[int] = Counter()
@@ -196,6 +210,18 @@ class Here:
         keys = ["cluster"] * self._has_cluster
         for table in read_columns(self._answers, [*keys, *names]):
             yield from table.to_pylist()
+
+
+def _harm(row: Mapping[str, Any], figure: str) -> int:
+    """Returns a figure of a row of plans; twin of `HARMS`."""
+    if figure == "without_members":
+        return int(row["error_kind"] == NO_MEMBERS)
+    if row["moves"] is None:
+        return 0
+    if figure == "uneven":
+        after, best = row["balance_after"], row["balance_possible"]
+        return int(after["max"] - after["min"] - best["max"] + best["min"])
+    return int(row[figure])
 
 
 def _read(files: Iterable[Split]) -> Iterator[tuple[str | None, str, dict[str, Any]]]:

@@ -6,7 +6,7 @@ The functions below the class are for `fleet` without Spark, too.
 
 import argparse
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
@@ -153,6 +153,19 @@ class OnSpark:
         rows = fleet_histogram(self._plans.where("change = ''")).collect()
         return sorted(rows, key=lambda row: row["low"])
 
+    def named(self, changes: Mapping[str, str], most: int) -> dict[str, list[tuple[str, int]]]:
+        """Returns as `Here.named`."""
+        from pyspark.sql import functions as f
+
+        assert self._plans is not None
+        found = {}
+        for figure, change in changes.items():
+            rows = self._plans.where(f.col("change") == change)
+            rows = rows.select("group_id", f.expr(HARMS[figure]).cast("bigint").alias("n"))
+            top = rows.where("n > 0").orderBy(f.desc("n"), "group_id").limit(most).collect()
+            found[figure] = [(row["group_id"], row["n"]) for row in top]
+        return found
+
     def bins(self, figure: str) -> list[Bin]:
         """Returns a histogram of a figure over all groups, for the next rebalance."""
         found = [row for row in self._histogram if row["figure"] == figure]
@@ -228,6 +241,15 @@ def asked(args: argparse.Namespace) -> dict[str, Any]:
     return {name: vars(args)[name] for name in names if name in vars(args)}
 
 
+HARMS = {
+    "uneven": "balance_after.max - balance_after.min - balance_possible.max + balance_possible.min",
+    "without_members": f"error_kind = '{NO_MEMBERS}'",
+    "waiting": "waiting",
+    "unavailable": "unavailable",
+}
+"""A figure of the summary's first sentence -> its expression over a row of plans."""
+
+
 def recommendable() -> list[str]:
     """Returns the assignors that a comparison may recommend."""
     return [name for name in BUILT_IN if name not in OURS]
@@ -257,6 +279,7 @@ def _counts(word: str) -> "dict[str, Column]":
             "with_moves": f.count_if(f.col("moves") > 0),
             "uneven": f.count_if(f.expr(" > ".join(spreads))),
             "without_a_reader": f.coalesce(f.sum("unavailable"), f.lit(0)),
+            "with_unavailable": f.count_if(f.col("unavailable") > 0),
         }
     which = {name: f.col("reason").contains(words) for name, words in BETTER.items()}
     which |= {f"recommended {name}": f.col("recommended") == name for name in recommendable()}

@@ -19,7 +19,7 @@ from kafka_rebalance.bulk.output_directory import whole_directory
 from kafka_rebalance.bulk.paths import local
 from kafka_rebalance.errors import GroupError
 from kafka_rebalance.notes.lost_rack import loses_rack
-from kafka_rebalance.report.fleet import FleetReport, Totals, WorstGroup
+from kafka_rebalance.report.fleet import FleetReport, Totals, WorstGroup, worst_changes
 from kafka_rebalance.report.text.names import counted
 from kafka_rebalance.report.text.sentences import print_note, print_wrapped
 
@@ -35,6 +35,8 @@ Fleet: TypeAlias = "OnSpark | Here"
 _WORST = 20
 _AT_LEAST = 5
 """At least this many groups are listed, even if they end as even as possible."""
+_NAMED = 3
+"""The number of groups that the first sentence names for each harm."""
 _MOST_RACKS = 12
 _MOST_CLUSTERS = 50
 _USUAL = ("add-members=1", "remove-members=1")
@@ -91,15 +93,18 @@ def _write(fleet: Fleet, output: str, directory: Path) -> dict[str, Any]:
     error = fleet.most_frequent_error() if now["errors"] else None
     seconds = round(time.perf_counter() - start, 1)
     left_out = fleet.left_out()
+    every = [totals[change] for change in changes if change in totals]
+    worst = {name: one["change"] for name, one in worst_changes(every).items()}
     report = FleetReport(
         f"{counted(now['groups'], 'group')}: balance, moves and racks",
         _notes(args, now, error, left_out),
         fleet.bins("spread_before"),
         fleet.bins("spread_possible"),
-        [totals[change] for change in changes if change in totals],
+        every,
         {rack: totals[change] for change, rack in lost.items() if change in totals},
         _clusters(rows),
         _keep_worst(fleet, rows, directory),
+        fleet.named({"uneven": "", **worst}, _NAMED),
         found.get("", 0),
     )
     directory.mkdir(parents=True, exist_ok=True)

@@ -11,7 +11,7 @@ from kafka_rebalance.plans.changes.change import Change
 from kafka_rebalance.plans.clients import class_name
 from kafka_rebalance.plans.figures import Figures
 from kafka_rebalance.plans.rebalance_plan import RebalancePlan
-from kafka_rebalance.plans.summary import in_words
+from kafka_rebalance.plans.summary import in_words, without_reader
 from kafka_rebalance.report.text.names import counted
 
 
@@ -50,15 +50,11 @@ class PlanTable:
         figures = [one for _, _, one in self.rows]
         silent = [one for one in figures if one.unavailable]
         moves = counted(sum(one.moves for one in figures), "move")
-        stops = counted(sum(one.unavailable for one in silent), "partition")
-        have = "has" if stops.startswith("1 ") else "have"
-        moving, of_groups = sum(one.moves > 0 for one in figures), counted(len(silent), "group")
+        stops = without_reader(sum(one.unavailable for one in silent), len(silent))
+        moving = sum(one.moves > 0 for one in figures)
         groups = f"{moving} of " * (moving < len(figures)) + counted(len(figures), "group")
         what = in_words(self.changes)
-        return (
-            f"{what[0].upper()}{what[1:]}: {moves} in {groups}; {stops} of {of_groups} {have} no "
-            "reader in a rebalance or more."
-        )
+        return f"{what[0].upper()}{what[1:]}: {moves} in {groups}; {stops}."
 
     def show(self) -> None:
         from kafka_rebalance.report.plans.figures import print_plans

@@ -10,7 +10,7 @@ from kafka_rebalance.frozen import Frozen
 from kafka_rebalance.group.html_tables import small_table
 from kafka_rebalance.group.model import Topic, TopicPartition
 from kafka_rebalance.group.ownership import Assignment, Balance, Delta
-from kafka_rebalance.group.spec import GroupSpec
+from kafka_rebalance.group.spec import GroupSpec, partition_or_task_counts
 
 from .rounds import Round, Step
 
@@ -69,20 +69,29 @@ class Figures(Frozen):
         return small_table("Figures of a plan", ("figure", "value"), rows, lambda row: row)
 
 
-def figure_rows(figures: Figures, members: tuple[int, int]) -> list[tuple[str, ...]]:
-    """Returns rows (name, before, after, best possible); `members` is (number before, after)."""
-    one = figures
+def figure_rows(plan: "RebalancePlan", one: Figures) -> list[tuple[str, ...]]:
+    """Returns rows (name, before, after, best possible) of the plan's figures."""
     balances = (one.balance_before, one.balance_after, one.balance_possible)
+    new = new_partitions(plan)
+    moves = "moves" + f" ({new} of new partitions)" * (new > 0)
     rows: list[tuple[str, ...]] = [
-        ("members", *map(str, members), ""),
+        ("members", str(len(plan.group.members)), str(len(plan.final.members)), ""),
         ("partitions per member", *(balance.least_to_most for balance in balances)),
         ("deviation", *(f"{balance.stddev:.2f}" for balance in balances)),
-        ("moves", "", str(one.moves), "" if one.least_moves is None else str(one.least_moves)),
+        (moves, "", str(one.moves), "" if one.least_moves is None else str(one.least_moves)),
     ]
     shares = (one.rack_share_before, one.rack_share_after)
     if shares != (None, None):
-        rows.insert(3, ("read in a replica's rack", *map(share_text, shares), ""))
+        rows.insert(3, ("in rack", *map(share_text, shares), ""))
     return rows
+
+
+def new_partitions(plan: "RebalancePlan") -> int:
+    """Returns how many partitions (or tasks) that the changes add have an owner at the end."""
+    had, there = map(partition_or_task_counts, (plan.group, plan.final))
+    grows = any(number > had.get(topic, 0) for topic, number in there.items())
+    owned = plan.after.values() if grows else ()
+    return sum(tp.partition >= had.get(tp.topic, 0) for tps in owned for tp in tps)
 
 
 def count_rows(figures: Figures) -> list[tuple[str, ...]]:

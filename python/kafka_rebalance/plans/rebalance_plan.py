@@ -137,8 +137,7 @@ class RebalancePlan(Frozen):
 
     def _rows(self) -> list[tuple[str, ...]]:
         figures = self.figures()
-        members = (len(self.group.members), len(self.steps[-1].before.members))
-        return [*figure_rows(figures, members), *count_rows(figures)]
+        return [*figure_rows(self, figures), *count_rows(figures)]
 
     @property
     def curve(self) -> "Curve | None":

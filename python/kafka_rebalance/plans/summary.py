@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING
 
 from kafka_rebalance.assignors.registry import BALANCED, SERVER_SIDE, protocol_name
 from kafka_rebalance.group.model import shell_option
-from kafka_rebalance.group.spec import counted, first_of, partition_or_task_counts
+from kafka_rebalance.group.spec import counted, first_of
 
 from .changes.assignor import SwitchAssignor
 from .changes.members import RemoveMembers
+from .figures import new_partitions
 from .rounds import subscribed_partitions
 
 if TYPE_CHECKING:
@@ -51,6 +52,14 @@ def is_not_known(plan: "RebalancePlan") -> bool:
     lost = any(isinstance(one, RemoveMembers) and one.rack for one in plan.changes)
     members = plan.group.members
     return lost and not plan.rounds and not any(member.rack_id for member in members)
+
+
+def without_reader(partitions: int, groups: int) -> str:
+    """Returns a clause on the partitions without a reader of several groups."""
+    have = "has" if partitions == 1 else "have"
+    whose = f"{groups:,} group{'s' * (groups != 1)}"
+    what = f"{partitions:,} partition{'s' * (partitions != 1)} of {whose}"
+    return f"{what} {have} no reader in a rebalance or more"
 
 
 def _unknown_racks(plan: "RebalancePlan") -> str:
@@ -128,10 +137,7 @@ def _moved(plan: "RebalancePlan", figures: "Figures", total: int, noun: str) -> 
         return f"{what} {f'causes {rebalances} and ' * bool(after)}moves nothing"
     if figures.owns_nothing:
         return f"{what} hands out {counted(figures.moves, noun)}{after}"
-    had = partition_or_task_counts(plan.group)
-    grows = any(n > had.get(t, 0) for t, n in partition_or_task_counts(plan.final).items())
-    owned = plan.after.values() if grows else ()
-    if fresh := sum(tp.partition >= had.get(tp.topic, 0) for tps in owned for tp in tps):
+    if fresh := new_partitions(plan):
         others = counted(max(0, figures.moves - fresh), "other move")
         return f"{what} hands out {counted(fresh, f'new {noun}')} and makes {others}{after}"
     if len(plan.steps) == 1 and figures.moves <= total:

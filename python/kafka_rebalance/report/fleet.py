@@ -10,7 +10,9 @@ from typing import Any
 
 from kafka_rebalance.frozen import Frozen
 from kafka_rebalance.group.html_tables import escaped
-from kafka_rebalance.report.text.names import counted
+from kafka_rebalance.plans.changes.members import RemoveMembers
+from kafka_rebalance.plans.changes.text import change_from_text
+from kafka_rebalance.report.text.names import counted, in_words
 from kafka_rebalance.report.text.pages import bar_chart, page, scrolled
 
 Totals = Any
@@ -45,6 +47,8 @@ class FleetReport(Frozen):
     """The data of the page. `spreads` and `possible` are histograms of spreads, now and at best.
 
     `without_rack` counts the groups with members whose racks are unknown, if racks are lost.
+    `named` holds, for each figure of `worst_changes`, the groups that the summary names, each with
+    its figure.
     """
 
     title: str
@@ -55,31 +59,56 @@ class FleetReport(Frozen):
     racks: Mapping[str, Totals]
     clusters: Sequence[Totals]
     worst: Sequence[WorstGroup]
+    named: Mapping[str, Sequence[tuple[str, int]]]
     without_rack: int = 0
 
     @property
     def summary(self) -> str:
-        """Returns sentences: how even groups end without a change; what the changes cost most."""
-        now, *others = self.changes or [Counter()]
-        uneven, errors = now["uneven"], now["errors"]
-        text = f"As they are, {uneven:,} of {_number(now, 'affected'):,} groups "
-        text += f"end{'s' * (uneven == 1)} less even than possible"
+        """Returns sentences: the groups to look at first, and what the worst changes do to which.
+
+        Names of groups and racks are written as they are: escape them before printing.
+        """
+        now = (self.changes or [Counter()])[0]
+        uneven, errors, every = now["uneven"], now["errors"], f"{_number(now, 'affected'):,}"
+        said = [f"None of {every} groups ends less even than possible"]
+        if uneven:
+            ends = "group ends" if uneven == 1 else "groups end"
+            said = [f"Begin with {self._named('uneven')}: {uneven:,} of {every} {ends} less even "]
+            said[0] += "than possible (`compare` shows what helps)"
         if errors:
-            text += f"; {errors:,} {'has' if errors == 1 else 'have'} errors"
-        dear = ((one["with_unavailable"], one["moves"], one) for one in others)
-        stops, moves, worst = max(dear, key=lambda one: one[:2], default=(0, 0, now))
-        if moves:
-            text += f". Of the changes that were played, {worst['change']} stops partitions in the "
-            text += f"most groups, {stops:,}; it moves {moves:,}, where "
-            text += f"{worst['least_moves']:,} would do"
-            wait, change = max((one["waiting"], one["change"]) for one in others)
-            if wait:
-                text += f"; {change} leaves {counted(wait, 'partition')} waiting until sessions end"
-        left = ((one["without_members"], one["change"]) for one in others)
-        emptied, change = max(left, default=(0, ""))
-        if emptied:
-            text += f"; {change} leaves no member in {counted(emptied, 'group')}"
-        return f"{text}{rackless(self.without_rack)}."
+            said.append(
+                f"{counted(errors, 'group')} {'has an error' if errors == 1 else 'have errors'}"
+            )
+        for figure, worst in worst_changes(self.changes).items():
+            change = change_from_text(worst["change"])
+            what = change.in_words()
+            who = f"{what[0].upper()}{what[1:]} leaves"
+            if figure == "without_members":
+                said.append(f"{who} no member in {self._named(figure, worst[figure])}")
+                continue
+            until = "for a rebalance or more"
+            if figure == "waiting":
+                lost = isinstance(change, RemoveMembers)
+                until = "until sessions end" if lost else "while their members are down"
+            left = f"{counted(worst[figure], 'partition')} without a reader {until}"
+            said.append(f"{who} {left}: {self._named(figure, worst[f'with_{figure}'])}")
+        said += [rackless(self.without_rack).removeprefix("; ")] if self.without_rack else []
+        return ". ".join(said) + "."
+
+    def _named(self, figure: str, groups: int = 0) -> str:
+        """Returns the worst groups, each with its figure if it counts partitions; then the rest."""
+        count = figure in ("waiting", "unavailable")
+        names = [f"{name} ({n:,})" if count else name for name, n in self.named.get(figure, ())]
+        if (more := groups - len(names)) > 0:
+            names.append(f"{more:,} more" if names else counted(more, "group"))
+        return in_words(names)
+
+
+def worst_changes(changes: Sequence[Totals]) -> dict[str, Totals]:
+    """Returns, for each figure that harms, the change with the most of it, if there is any."""
+    figures, played = ("without_members", "waiting", "unavailable"), changes[1:]
+    worst = {name: max(played, key=lambda one: one[name], default=None) for name in figures}
+    return {name: one for name, one in worst.items() if one is not None and one[name]}
 
 
 def rackless(groups: int) -> str:

@@ -31,8 +31,7 @@ CURVE_NOTE = (
 
 def print_figures(plan: RebalancePlan, figures: Figures) -> None:
     """Prints the figures before and after the plan, and the best possible ones."""
-    members = (len(plan.group.members), len(plan.steps[-1].before.members))
-    print_table(("", "before", "after", "best possible"), figure_rows(figures, members))
+    print_table(("", "before", "after", "best possible"), figure_rows(plan, figures))
     said = []
     if (other := other_pause(plan)) is not None:
         said.append(f'{other_course(plan, other)} (see "pause").')

@@ -115,8 +115,7 @@ def plan_page(plan: RebalancePlan) -> str:
 
 def _figures(plan: RebalancePlan) -> str:
     figures = plan.figures()
-    members = (len(plan.group.members), len(plan.final.members))
-    rows = [*figure_rows(figures, members), *count_rows(figures)]
+    rows = [*figure_rows(plan, figures), *count_rows(figures)]
     shown = table(("", "before", "after", "possible"), rows, "figures")
     reasons = "".join(f"<li>{escaped(reason)}</li>" for reason in plan.possible.reasons()[:10])
     why = f"<p>The best possible balance, and why none is better:</p><ul>{reasons}</ul>"

@@ -169,9 +169,9 @@ def test_a_share_group_in_a_table(capsys: pytest.CaptureFixture[str]) -> None:
 def test_a_group_without_members_says_so_with_its_lag(capsys: pytest.CaptureFixture[str]) -> None:
     empty = replace(_decoded(CONSUMER, MODERN), members=(), group_state="Empty")
     for lags, waits in (
-        ({TopicPartition("t", 0): 4000, TopicPartition("t", 1): 1000}, "5,000 records wait"),
-        ({TopicPartition("t", 0): 0}, "no record waits"),
-        (None, "no committed offset shows how many records wait"),
+        ({TopicPartition("t", 0): 4000, TopicPartition("t", 1): 1000}, "the lag is 5,000 records"),
+        ({TopicPartition("t", 0): 0}, "the lag is 0 records"),
+        (None, "the lag is not known: no offset is committed"),
     ):
         print_assigned_by_broker(AssignedByBroker(empty, lags), "H", everything=False)
         assert f"No members, so nobody reads; {waits}." in capsys.readouterr().out

@@ -135,12 +135,15 @@ def test_one_recommendation_has_its_price_in_its_sentence(
     steps = compared.migration
     assert steps is not None
     assert compared.summary == (
-        "Switch to cooperative-sticky: it stops 1 partition, range 5, and is as even; "
+        "Switch to cooperative-sticky: it leaves 1 partition without a reader, range 5, and is as "
+        "even; "
         f"getting there costs at most {steps.rebalances} rebalances and {steps.moves} moves once."
     )
     assert said.startswith(f"{compared.summary} But if a partition starts and stops in 0 ms: ")
     kept = kr.compare(group(2, 5), ["add-members=1"])
-    assert kept.summary.startswith("Keep cooperative-sticky: it stops 1 partition, ")
+    assert kept.summary.startswith(
+        "Keep cooperative-sticky: it leaves 1 partition without a reader, "
+    )
 
 
 def test_an_explanation_begins_with_the_owner(

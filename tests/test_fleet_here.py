@@ -97,7 +97,8 @@ SUMS = {
     f"(9 partitions without an owner until the next); {ERROR}.",
     "assign --assignor range": f"19 groups are assigned; {ERROR}.",
     "compare --remove-members 1": "12 of 18 groups would do better with another assignor, all with "
-    "cooperative-sticky (9 to stop less, 3 to be more even); 1 group has no member left; "
+    "cooperative-sticky (9 for fewer partitions without a reader, 3 to be more even); 1 group "
+    "has no member left; "
     f"{ERROR}. The price of a switch: `compare --group`.",
     "plan --add-members 1": "Adding 1 member: 184 moves in 17 of 19 groups; 377 partitions of 19 "
     "groups have no reader in a rebalance or more; 3 groups less even than possible afterwards; "

@@ -414,9 +414,9 @@ def test_the_command_answers_in_words_and_in_json(tmp_path: Path) -> None:
     ran = command("rollout", written(tmp_path, manifest(replicas=2)), lines)
     assert ran.returncode == 0, ran.stderr
     said = " ".join(ran.stdout.partition("\n\n")[0].split())
-    least = r"least unread in a deploy of Deployment app \(2 pods\) with \"[a-z ]+\"( \(.+\))?: "
+    least = r"use \"[a-z ]+\"( \(.+\))? in a deploy of Deployment app \(2 pods\): "
     now = r"[0-9.]+ and \d+ rebalances? as it is"
-    course = r"[0-9.]+ partition-seconds and (no rebalance|\d+ rebalances?)"
+    course = r"[0-9.]+ partition-seconds without a reader and (no rebalance|\d+ rebalances?)"
     assert re.match(f"exchange-rates: {least}{course}, instead of {now}\\.", said), said
     for text in ("as it is", "static:", "±10%", "group.instance.id=$(POD_NAME)"):
         assert text in ran.stdout

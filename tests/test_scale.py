@@ -372,8 +372,8 @@ def test_the_document_is_what_keda_reads() -> None:
         "group_id": "g",
         "replicas": 8,
         "replicas_now": 4,
-        "because": "8 members instead of 4: in 300 s, 0 records wait instead of 105,000; 1,125 "
-        "arrive for partitions that the step stops",
+        "because": "8 members instead of 4: in 300 s, a lag of 0 records instead of 105,000; "
+        "1,125 arrive while nobody reads their partition",
     }
 
 

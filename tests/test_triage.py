@@ -110,7 +110,7 @@ def test_a_cluster_has_a_summary_and_its_worst_groups_first(
     printed = capsys.readouterr()
     assert printed.err == ""
     assert " ".join(printed.out.split()).startswith(
-        "11 groups, each by its worst finding: 2 stopped (5,007 records wait), 1 with unread "
+        "11 groups, each by its worst finding: 2 stopped (lag 5,007), 1 with unread "
         "partitions, 1 with idle members, 2 rebalancing, 1 without members, 4 well. "
     )
     assert _rows(printed.out) == ["dead", "gone", "unread", "idle", "busy", "workers"]
@@ -140,7 +140,7 @@ def test_a_group_without_members_is_shown_with_its_lag_by_its_name_too(
     cluster([line, *WELL], {"dead": 5000}, {})
     monkeypatch.setattr(live, "other_group", lambda *_, **__: None)
     assert main([*LIVE, "--group", "dead"]) == 0
-    assert capsys.readouterr().out.startswith("1 group: 1 stopped (5,000 records wait).\n")
+    assert capsys.readouterr().out.startswith("1 group: 1 stopped (lag 5,000).\n")
 
 
 def test_groups_are_selected_by_name_pattern_finding_and_severity(
@@ -180,7 +180,7 @@ def test_json_has_the_kind_of_group_its_state_and_the_place_of_each_finding(
         "findings": [
             {
                 "kind": "stopped",
-                "text": "5,000 records wait, and the group has no members",
+                "text": "the group has no members, and a lag of 5,000",
                 "member_ids": [],
                 "partitions": ["a-0"],
                 "ask": None,

@@ -25,7 +25,7 @@ from .weights import add_weights
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     parser.description = (
-        "Shows all groups, the worst first: groups without members whose records wait, partitions "
+        "Shows all groups, the worst first: groups without members that have a lag, partitions "
         "that nobody reads, idle members (docs/findings.md). Of one group, shows who owns what, on "
         "which host and with which client; how even the assignment is and could be; the lag, if "
         "read from a live cluster; what is wrong; and which command shows more. Changes nothing on "

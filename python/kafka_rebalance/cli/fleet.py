@@ -52,6 +52,9 @@ _UNREAD = (
     "racks, too), see docs/contract.md"
 )
 
+_BETTER = {"stop_less": "for fewer partitions without a reader", "be_more_even": "to be more even"}
+"""A count of comparisons (`BETTER`) -> its reason in words."""
+
 _WORDS = {
     "assign": "who owns what in every group",
     "plan": "predict changes of every group, one after another",
@@ -281,7 +284,7 @@ def _summary(fleet: "OnSpark | Here", done: "Done") -> str:
             for name in recommendable():
                 if n := counts[f"recommended {name}"]:
                     text += f", {'all' if n == other > 1 else f'{n:,}'} with {name}"
-            why = {"to " + name.replace("_", " "): counts[name] for name in BETTER}
+            why = {_BETTER[name]: counts[name] for name in BETTER}
             why["for other reasons"] = other - sum(why.values())
             text += f" ({', '.join(f'{n:,} {one}' for one, n in why.items() if n)})"
             end = ". The price of a switch: `compare --group`."

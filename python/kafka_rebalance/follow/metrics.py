@@ -45,7 +45,7 @@ FAMILIES = {
     "possible_member_partitions": ("gauge", "The same under the best possible assignment."),
     "unread_partitions": ("gauge", "Subscribed partitions without a member."),
     "findings": ("gauge", "Findings of describe, by kind; docs/findings.md explains each."),
-    "stopped_lag": ("gauge", "Records that wait in a group without members."),
+    "stopped_lag": ("gauge", "Lag of a group without members, in records."),
     "pattern": ("gauge", "1 if the last ten minutes show this pattern of history."),
     "one_more_member": ("gauge", "The step to one more member: what it brings, what it costs."),
     "groups": ("gauge", "Groups with metrics."),
@@ -165,7 +165,7 @@ class GroupMetrics:
             self.described = tuple(one for one in self.described if one[0] == "group")
 
     def stopped(self, lag: int) -> None:
-        """Called for a group without members, with the number of records that wait."""
+        """Called for a group without members, with its lag in records."""
         self.changed = True
         kept = (one for one in self.described if one[0] == "group")
         finding = [_finding("stopped", 1)] if lag else []

@@ -5,7 +5,7 @@ This is the only list. Reports sort groups and findings by it, programs read `se
 JSON, and docs/findings.md has a heading for each kind. A finding is computed from what the group
 reports. It is not always a fault: a member may be idle on purpose.
 
-    error      records wait that nobody reads, or a member cannot do its work
+    error      records that nobody reads, or a member cannot do its work
     warning    the group works, but worse than it could, or may not work after the next change
     info       a temporary state, or a fact that has a cost
 """
@@ -40,7 +40,7 @@ FINDINGS: dict[FindingKind, Finding] = {
     "leaderless": Finding("error", "with leaderless partitions",
         "partitions have no leader, so no member can read them"),
     "stopped": Finding("error", "stopped",
-        "the group has no members, and records wait"),
+        "the group has no members, and a lag"),
     "unread": Finding("error", "with unread partitions",
         "partitions have no reader, though members subscribe to their topics, or because a planned "
         "change leaves no subscriber; or no member runs an active task"),

@@ -72,8 +72,7 @@ class TriagedGroup(Frozen):
         if state not in EMPTY:
             findings.append(Note("rebalancing", f"{state}; look again when it is Stable"))
         elif lag:
-            wait = "1 record waits" if lag == 1 else f"{lag:,} records wait"
-            text = f"{wait}, and the group has no members"
+            text = f"the group has no members, and a lag of {lag:,}"
             waiting = tuple(tp for tp, behind in (lags or {}).items() if behind)
             findings.append(Note("stopped", text, partitions=waiting))
         return cls(group_id, group_type, state, tuple(findings), lag)
@@ -149,7 +148,7 @@ def with_any(groups: Iterable[TriagedGroup], only: Collection[str]) -> list[Tria
 
 
 def summary(groups: Sequence[TriagedGroup]) -> str:
-    """Returns a sentence such as `300 groups: 1 stopped (5,000 records wait), 1 uneven, 298 well.`
+    """Returns a sentence such as `300 groups: 1 stopped (lag 5,000), 1 uneven, 298 well.`
 
     Each group counts once, for its worst finding; the sentence says so if a group has others.
     Groups without members and without a lag are counted separately.
@@ -159,8 +158,7 @@ def summary(groups: Sequence[TriagedGroup]) -> str:
     for kind in sorted(counts, key=lambda kind: rank(kind or "")):
         told = f"{counts[kind]:,} {FINDINGS[kind].groups}"  # type: ignore[index]
         if kind == "stopped":
-            lag = sum(one.lag or 0 for one in groups if one.worst == kind)
-            told += f" ({lag:,} {'record waits' if lag == 1 else 'records wait'})"
+            told += f" (lag {sum(one.lag or 0 for one in groups if one.worst == kind):,})"
         parts.append(told)
     empty = sum(one.state in EMPTY and not one.findings for one in groups)
     well = len(groups) - sum(counts.values()) - empty

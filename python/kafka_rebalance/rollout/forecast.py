@@ -89,8 +89,8 @@ class PlayedDeploy(Frozen):
         if not self.figures["unread_ms"].most:
             return "every partition is read throughout"
         longest = self.seconds("longest_ms")
-        unread = f"unread for {self.seconds('unread_ms')} partition-seconds"
-        return f"partitions are {unread}{self.twice}, one of them for {longest} s"
+        unread = f"{self.seconds('unread_ms')} partition-seconds without a reader"
+        return f"{unread}{self.twice}, of one partition {longest} s"
 
     @property
     def twice(self) -> str:
@@ -131,9 +131,9 @@ class Forecast(Frozen):
             rebalances = now.counted("rebalances", "rebalance")
             as_now = f"{now.seconds('unread_ms')} and {rebalances} as it is{now.twice}"
             how = f" ({best.lines[0]})" if len(best.lines) == 1 else ""
-            least = f"{how}: {best.seconds('unread_ms')} partition-seconds{best.twice}"
+            least = f"{best.seconds('unread_ms')} partition-seconds without a reader{best.twice}"
             least += f" and {best.counted('rebalances', 'rebalance')}"
-            said = [f'least unread in {deploy} with "{best.name}"{least}, instead of {as_now}']
+            said = [f'use "{best.name}"{how} in {deploy}: {least}, instead of {as_now}']
         free = [one for one in self.variants if not one.figures["rebalances"].most]
         if free and best not in free:
             none = min(free, key=lambda one: one.cost)

@@ -26,8 +26,8 @@ def choose(
 ) -> dict[str, Any]:
     """Chooses one of `replicas` (None: up to twice the present number) by its cost in records.
 
-    The cost (docs/scaling.md) is the sum of three parts: the records that wait after `horizon_s`
-    seconds, the records that arrive in `pause_s` for partitions that the step stops, and
+    The cost (docs/scaling.md) is the sum of three parts: the lag after `horizon_s`
+    seconds, the records that arrive in `pause_s` for partitions without a reader, and
     `member_share` of the records that the members could read. The default of `pause_s` is a Java
     member's heartbeat interval. Numbers within `tolerance` of the present one are left out. Each
     replica has `per_replica` members (threads); the load is given as to `scale`, whose errors are
@@ -59,8 +59,8 @@ def choose(
     if chosen is not now:
         because = (
             f"{counted(chosen.members)} instead of {now.members}: in {horizon_s:g} s, "
-            f"{waiting(chosen):,.0f} records wait instead of {waiting(now):,.0f}; "
-            f"{chosen.stopped_rate * pause_s:,.0f} arrive for partitions that the step stops"
+            f"a lag of {waiting(chosen):,.0f} records instead of {waiting(now):,.0f}; "
+            f"{chosen.stopped_rate * pause_s:,.0f} arrive while nobody reads their partition"
         )
     document = {"group_id": group.group_id, "replicas": -(-chosen.members // per_replica)}
     return document | {"replicas_now": now_replicas, "because": because}

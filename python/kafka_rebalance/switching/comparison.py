@@ -94,16 +94,16 @@ class Comparison(Frozen):
         return f"{do} {label}: {why}{price}."
 
     def _why(self, label: str) -> str:
-        """Returns the reason; if it begins with `label`, with "it", the change, and what stops."""
+        """Returns the reason; if it begins with `label`, with "it" and the partitions it stops."""
         why = re.sub(rf"^{re.escape(label)} ", "it ", self.reason)
         figures = {name.removesuffix(" <"): one.figures for name, one in self.rows()}
         best, own = figures.get(label), figures.get(self.group.assignor or "")
-        stops = f"stops {counted(best.unavailable if best else 0, 'partition')}"
-        again = (one and one.unavailable_rounds - one.unavailable for one in figures.values())
-        if not any(again):
-            why = re.sub(r"^it stops partitions \d+ times?", f"it {stops}", why)
+        stops = f"{counted(best.unavailable if best else 0, 'partition')} without a reader"
         if why.startswith("it leaves ") and best and own and best.unavailable < own.unavailable:
             why = re.sub(r"(;|$)", rf", and {stops} instead of {own.unavailable}\1", why, count=1)
+        again = (one and one.unavailable_rounds - one.unavailable for one in figures.values())
+        stops = r"partitions without a reader \1" if any(again) else stops
+        why = re.sub(r"^it stops partitions (\d+ times?)", f"it leaves {stops}", why)
         if why.endswith("there is only one partition"):
             why += ", which one member reads under every assignor"
         in_it = "" if self.changes else f"in {AS_IT_IS.cause} "

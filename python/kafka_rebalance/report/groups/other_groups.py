@@ -189,10 +189,10 @@ def _print_even(what: str, balance: Balance) -> None:
 
 
 def _print_no_members(one: AssignedByBroker | StreamsGroupWithLag) -> None:
-    waits = "no committed offset shows how many records wait"
+    lag = "the lag is not known: no offset is committed"
     if one.lag is not None:
-        waits = f"{counted(one.lag, 'record')} wait" if one.lag else "no record waits"
-    print_wrapped(f"No members, so nobody reads; {waits}.")
+        lag = f"the lag is {counted(one.lag, 'record')}"
+    print_wrapped(f"No members, so nobody reads; {lag}.")
 
 
 def _print_lag(one: AssignedByBroker | StreamsGroupWithLag, more: str = "") -> None:

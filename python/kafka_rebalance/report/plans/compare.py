@@ -210,8 +210,8 @@ def _answer(comparisons: Sequence[Comparison], prices: Sequence[_Price | None]) 
 
 
 def _gained(comparisons: Sequence[Comparison]) -> list[str]:
-    """Returns clauses on the groups that change: the partitions that stop, the most gained and lost
-    by one group, and how many groups end more even.
+    """Returns clauses on the groups that change: the partitions without a reader, the most gained
+    and lost by one group, and how many groups end more even.
     """
     stops, evener, text = dict[str, tuple[int, int]](), 0, ""
     for one in comparisons:
@@ -229,8 +229,8 @@ def _gained(comparisons: Sequence[Comparison]) -> list[str]:
         if len(stops) > 1 and (after < before if ends == "gains" else after > before):
             text += f"; {cut(group_id, 60)} {ends} most: {after:,} instead of {before:,}"
     played = any(one.changes for one in comparisons)
-    there = "the changes then stop" if played else f"{AS_IT_IS.cause} then stops"
-    stop = f"{there} {counted(new, 'partition')} instead of {old:,}{text}"
+    there = "the changes then leave" if played else f"{AS_IT_IS.cause} then leaves"
+    stop = f"{there} {counted(new, 'partition')} without a reader instead of {old:,}{text}"
     said = [stop] if old != new else []
     return said + (
         [f"{counted(evener, 'group')} end{'s' * (evener == 1)} more even"] * (evener > 0)

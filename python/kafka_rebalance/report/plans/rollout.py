@@ -9,15 +9,15 @@ from kafka_rebalance.simulator.seeds import Spread
 from .figures import range_text, seconds_text
 
 _MEANINGS = {
-    "unread": "partition-seconds without a reader",
+    "partition-s": "partition-seconds without a reader",
     "longest": "seconds of one partition",
     "read twice": "partition-seconds of records",
-    "takes": "seconds until the group has settled",
+    "takes": "seconds until the group is stable",
 }
 
 
 _COLUMNS = {
-    "rebalances": "rebalances", "moves": "moves", "unread": "unread_ms", "longest": "longest_ms",
+    "rebalances": "rebalances", "moves": "moves", "partition-s": "unread_ms", "longest": "longest_ms",
     "read twice": "twice_ms", "records twice": "records_twice", "takes": "takes_ms",
 }  # fmt: skip
 """Column -> its figure in the forecast; a column of zeros is left out."""

@@ -202,7 +202,7 @@ def test_a_simulation_begins_with_its_sums(capsys: pytest.CaptureFixture[str]) -
         f"{one['rebalances']} rebalances after the start-up; {one['moves']} moves; running members "
         "stop 24 times, for less than 0.1 s each; a partition is without a reader for up to "
         f"{one['longest_gap_ms'] / 1000:,.1f} s, in all {one['unavailable_ms'] / 1000:,.1f} "
-        f"partition-seconds; settled at {one['settled_ms'] / 1000:,.1f} s."
+        f"partition-seconds; stable at {one['settled_ms'] / 1000:,.1f} s."
     )
 
 
@@ -216,8 +216,8 @@ def test_a_simulation_of_a_group_names_the_change(
     assert first(capsys, *of).startswith("g: as it is: 0 rebalances ")
     several = (*of, "--bounce-members", "--compare", "eager,static")
     assert first(capsys, *several).startswith(
-        "g: restarting every member, each away for 10 s: if starting a partition takes no time "
-        "(assumed; try --costs 100ms/50ms), eager leaves "
+        "g: restarting every member, each away for 10 s: if a partition starts in no time "
+        "(assumed; try --costs 100ms/50ms), take eager, with the fewest partition-seconds without "
     )
     assert first(capsys, *of, "--add-members", "1", "--seeds", "2").startswith("g: adding 1 member")
     # A range stops the members that stay, and the costs that are not given are assumed to be 0.

@@ -248,8 +248,9 @@ def _scenarios(args: argparse.Namespace, scenario: "Scenario") -> dict[str, "Sce
             near = did_you_mean(name, _VARIANTS)
             there = f"is not one of {', '.join(_VARIANTS)}{near}"
             args.parser.error(f"--compare: {name!r} {there}")
-    found = {}
-    for cost in _listed(args.costs):
+    found, every = {}, _listed(args.costs)
+    is_named = len(every) > 1 or len(variants) == 1  # if the names differ by their costs
+    for cost in every:
         start, _, stop = cost.partition("/")
         costs = (milliseconds(start), milliseconds(stop))
         no_unit = any(each.strip(".0123456789") == "" for each in (start, stop))
@@ -259,7 +260,7 @@ def _scenarios(args: argparse.Namespace, scenario: "Scenario") -> dict[str, "Sce
             changed = _variant(scenario, name)
             if cost:
                 changed = changed.with_costs(*(each or 0 for each in costs))
-            found[f"{name} {cost}".strip()] = changed
+            found[f"{name} {cost if is_named else ''}".strip()] = changed
     return found
 
 

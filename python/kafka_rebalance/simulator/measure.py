@@ -53,7 +53,7 @@ def in_words(run: "Run") -> str:
         longest = f"{_at_most(one.longest_gap_ms)}{_why_long(run, one.longest_gap_ms)}"
         idle = f"a {run.held} is {without_reader(run.held)} {longest}, in all "
         idle += f"{one.unavailable_ms / 1000:,.1f} {run.held}-seconds"
-    end = "not settled at the end"
+    end = "not stable at the end"
     if one.settled_ms is not None:
         before, after = (
             Counter(hold.member for hold in run.holds if hold.from_ms <= at_ms < hold.to_ms)
@@ -61,7 +61,7 @@ def in_words(run: "Run") -> str:
         )
         if len(before) < len(after) and max(before.values(), default=0) == max(after.values()):
             idle += f"; the fullest member has {max(after.values())} before and after"
-        end = f"settled at {one.settled_ms / 1000:,.1f} s"
+        end = f"stable at {one.settled_ms / 1000:,.1f} s"
     return f"{count}{since}; {counted(one.moves, 'move')}{stopped}; {idle}; {end}."
 
 

@@ -17,7 +17,8 @@ _MEANINGS = {
 
 
 _COLUMNS = {
-    "rebalances": "rebalances", "moves": "moves", "partition-s": "unread_ms", "longest": "longest_ms",
+    "rebalances": "rebalances", "moves": "moves",
+    "partition-s": "unread_ms", "longest": "longest_ms",
     "read twice": "twice_ms", "records twice": "records_twice", "takes": "takes_ms",
 }  # fmt: skip
 """Column -> its figure in the forecast; a column of zeros is left out."""

@@ -6,8 +6,9 @@ from collections.abc import Mapping, Sequence
 from kafka_rebalance.group.html_tables import escaped
 from kafka_rebalance.report.text.names import counted, cut
 from kafka_rebalance.report.text.pages import page, table
-from kafka_rebalance.simulator.measure import settlings, stops_of, totals
+from kafka_rebalance.simulator.measure import stops_of, totals
 from kafka_rebalance.simulator.run import Run
+from kafka_rebalance.simulator.seeds import parts_of
 
 from .run import (
     chapter_columns,
@@ -64,19 +65,19 @@ def runs_page(runs: Mapping[str, Run]) -> str:
 
 
 def _settlings(runs: Mapping[str, Run]) -> str:
-    settled = {name: settlings(run) for name, run in runs.items()}
+    settled = {name: list(parts_of(run)) for name, run in runs.items()}
     rows = [
         [
             f"{each.at_ms / 1000:,.1f}",
             cut(each.what, 80),
-            *(settled_text(one[place].settled_ms, each.at_ms) for one in settled.values()),
+            *(settled_text(one[place]) for one in settled.values()),
         ]
         for place, each in enumerate(next(iter(settled.values())))
     ]
     if not rows:
         return ""
     columns = ["at s", "what happens", *(f"{name} stable after s".strip() for name in runs)]
-    return "<h2>Events, and the time until each has settled</h2>" + table(columns, rows)
+    return "<h2>Events, and the time until the group is stable</h2>" + table(columns, rows)
 
 
 def _key(shown: Sequence[Timeline]) -> str:

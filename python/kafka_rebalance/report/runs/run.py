@@ -4,12 +4,12 @@
 from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
 
-from kafka_rebalance.report.text.names import counted, cut
+from kafka_rebalance.report.text.names import counted, cut, in_words
 from kafka_rebalance.report.text.sentences import GLOSSARY, print_wrapped
 from kafka_rebalance.report.text.tables import print_table
 from kafka_rebalance.simulator import measure
 from kafka_rebalance.simulator.run import Run
-from kafka_rebalance.simulator.seeds import SeedRuns, Spread
+from kafka_rebalance.simulator.seeds import Part, SeedRuns, Spread, parts_of
 
 _MOST_ROWS = 60
 Shown = Callable[[int], str]
@@ -75,30 +75,37 @@ def _away(events: Sequence[tuple[int, str]]) -> str:
 
 
 def _ranked(figures: Mapping[str, tuple[int | None, ...]], runs: _Runs) -> str:
-    """Returns a sentence: first the run with the fewest partition-seconds without a reader.
+    """Returns a sentence: the run with the fewest partition-seconds without a reader, at its price.
 
-    `figures` holds, for each run: partition-ms without a reader, member-ms stopped, rebalances. The
-    sentence also names the runs without a rebalance and, if only some runs stop members, those.
+    `figures` holds, for each run: partition-ms without a reader, member-ms stopped, rebalances. If
+    the runs differ in their costs, which nobody chooses, the sentence advises nothing.
     """
-    held, ranked = runs[0].held, sorted(figures.items(), key=lambda one: one[1][0] or 0)
+    held = runs[0].held
+    ranked = sorted(figures.items(), key=lambda one: [figure or 0 for figure in one[1]])
     waits = f": no rebalance, its {held}s wait for their member"
-    shown = [
+    (best, least), *others = [
         (name, f"{seconds(unread)}{waits if unread and not rebalances else ''}")
         for name, (unread, _, rebalances) in ranked
     ]
-    (best, least), *others = shown
     more = ", ".join(f"{name} {text}" for name, text in others)
-    idle = measure.without_reader(held)
-    if_free = f"if starting a {held} takes no time (assumed; try --costs 100ms/50ms), "
-    said = if_free * all(one.assumed.startswith(f"assumed: starting a {held} 0 ms") for one in runs)
-    said += f"{best} leaves the fewest {held}-seconds {idle}: {least} ({more})."
-    stopping = [(name, ms, count) for name, (_, ms, count) in ranked if seconds(ms) != "0.0"]
-    prices = [
-        f"{name} ({seconds(ms)} member-seconds in {counted(count or 0, 'rebalance')})"
-        for name, ms, count in stopping
-    ]
-    only = "only " if len(stopping) < len(ranked) else ""
-    return f"{said} Running members stop {only}under {', '.join(prices)}." if prices else said
+    idle = f"{held}-seconds {measure.without_reader(held)}"
+    is_advice = all(one.assumed == runs[0].assumed for one in runs)
+    said = f"{best} leaves the fewest {idle}: {least} ({more})."
+    if is_advice:
+        said = f"take {best}, with the fewest {idle}: {least} ({more})."
+        if runs[0].assumed.startswith(f"assumed: starting a {held} 0 ms"):
+            said = f"if a {held} starts in no time (assumed; try --costs 100ms/50ms), {said}"
+    prices = {
+        name: f"{seconds(ms)} member-seconds in {counted(count or 0, 'rebalance')}"
+        for name, (_, ms, count) in ranked
+        if seconds(ms) != "0.0"
+    }
+    only = "only " if len(prices) < len(ranked) else ""
+    if is_advice and (price := prices.pop(best, "")):
+        none = "" if prices else f", under {in_words([name for name, _ in others])} none"
+        said, only = f"{said} Its price: running members stop for {price}{none}.", "also "
+    texts = ", ".join(f"{name} ({price})" for name, price in prices.items())
+    return f"{said} Running members stop {only}under {texts}." if texts else said
 
 
 def seconds(ms: int | None) -> str:
@@ -189,13 +196,10 @@ def total_cells(one: measure.Totals, held: str) -> list[str]:
 
 def print_settlings(runs: Mapping[str, Run]) -> None:
     """Prints the time to settle after each event; events at one time count as one."""
-    tables = {name: measure.settlings(run) for name, run in runs.items()}
+    tables = {name: list(parts_of(run)) for name, run in runs.items()}
     first = next(iter(tables.values()))
     what = [f"{cut(each.what, 40)} at {each.at_ms / 1000:,.1f} s" for each in first]
-    cells = {
-        name: [settled_text(one.settled_ms, one.at_ms) for one in table]
-        for name, table in tables.items()
-    }
+    cells = {name: [settled_text(one) for one in table] for name, table in tables.items()}
     if len(first) >= len(tables):
         columns = ["stable after s", *cells]
         rows = [[name, *each] for name, *each in zip(what, *cells.values(), strict=True)]
@@ -206,9 +210,18 @@ def print_settlings(runs: Mapping[str, Run]) -> None:
         print_table(columns, rows)
 
 
-def settled_text(settled_ms: int | None, at_ms: int) -> str:
-    """Returns the seconds from an event until the group settled; "not" if it never did."""
-    return "not" if settled_ms is None else f"{(settled_ms - at_ms) / 1000:,.2f}"
+def settled_text(one: Part[int | None]) -> str:
+    """Returns the seconds from an event until the group was stable, or why there are none."""
+    if one.settled_in_ms is None:
+        return _not_stable(one.rebalances)
+    return f"{one.settled_in_ms / 1000:,.2f}"
+
+
+def _not_stable(rebalances: int | None) -> str:
+    """Returns why a group is not stable when the next event comes, from its rebalances until then:
+    a static member that is away causes none.
+    """
+    return "not yet" if rebalances else "no rebalance"
 
 
 def print_seeds(runs: Mapping[str, SeedRuns]) -> None:
@@ -255,7 +268,7 @@ def _print_parts(runs: SeedRuns) -> None:
         [
             spread_text(Spread.of(part.at_ms for part in each), seconds),
             cut(one.what, 22),
-            spread_text(one.settled_in_ms, seconds, "not"),
+            spread_text(one.settled_in_ms, seconds, _not_stable(one.rebalances.most)),
             spread_text(one.rebalances, str),
             spread_text(one.unavailable_ms, seconds),
             spread_text(one.stopped, str),
@@ -272,7 +285,12 @@ def _print_settlings(runs: Mapping[str, SeedRuns]) -> None:
     rows = [
         [
             f"{cut(one.what, 30)} at {one.at_ms / 1000:,.1f} s",
-            *(spread_text(each[place].settled_in_ms, seconds, "not") for each in parts.values()),
+            *(
+                spread_text(
+                    each[place].settled_in_ms, seconds, _not_stable(each[place].rebalances.most)
+                )
+                for each in parts.values()
+            ),
         ]
         for place, one in enumerate(next(iter(parts.values())))
     ]

@@ -635,8 +635,8 @@ def test_settings_that_end_probing_are_named(
 ) -> None:
     rates = ["--restore-rate", 1, "--write-rate", 2]
     told = " ".join(_run(capsys, "compare", file, *rates)[1].split())
-    assert told.startswith("shop: as now, it never settles; num.standby.replicas=1 has 7 standby")
-    assert "acceptable.recovery.lag=10000 settles at once, restores 863 records before" in told
+    assert told.startswith("shop: as now, it is never stable; num.standby.replicas=1 has 7 standby")
+    assert "acceptable.recovery.lag=10000 is stable at once, restores 863 records before" in told
     setting = ["--new-setting", "rack.aware.assignment.strategy=min_traffic"]
     told = " ".join(_run(capsys, "compare", file, *setting)[1].split())
     assert told.startswith("shop: no other setting changes any of these figures.")
@@ -681,7 +681,7 @@ def test_equal_probing_rebalances_are_printed_once(
     given = ["plan", path, "--acceptable-lag", 5, "--restore-rate"]
     code, told, _ = _run(capsys, *given, 1, "--write-rate", 2)
     assert code == 0
-    assert "after 200 probing rebalances in 2000 min, it has not settled" in " ".join(told.split())
+    assert "after 200 probing rebalances in 2000 min, it is not stable" in " ".join(told.split())
     assert told.count("probing: 1 rebalance") == 1
     assert "\nand so on, every 10 min, without an end\n" in told
     properties = tmp_path / "shop.properties"
@@ -711,7 +711,7 @@ def test_a_process_that_ends_is_simulated(file: Path, capsys: pytest.CaptureFixt
     assert code == 0
     told = " ".join(out.split())
     assert told.startswith(
-        "shop: removing 0420: settled after 1 min 30 s, without a probing rebalance; 9 tasks "
+        "shop: removing 0420: stable after 1 min 30 s, without a probing rebalance; 9 tasks "
         "idle for up to 1 min 30 s."
     )
     assert "1_0 164f9b9c restored first 837 1 min 30 s" in told
@@ -733,11 +733,11 @@ def test_warm_ups_are_simulated(
     given = ["simulate", "--from", file, "--restore-rate", 1]
     page = tmp_path / "run.html"
     out = " ".join(_run(capsys, *given, "--output", page)[1].split())
-    assert "settled after 20 min 9 s, after 2 probing rebalances" in out
+    assert "stable after 20 min 9 s, after 2 probing rebalances" in out
     assert "1_2 0420a007 warms up 263 20 min 9 s" in out
     assert "who holds each task over time" in page.read_text(encoding="utf-8")
     out = " ".join(_run(capsys, *given, "--write-rate", 2)[1].split())
-    assert "never settles: after 200 probing rebalances" in out
+    assert "never stable: after 200 probing rebalances" in out
     assert "copies of 1[2] are up to 120,863 records behind" in out
     with pytest.raises(SystemExit):
         _run(capsys, *given, "--seeds", 3)

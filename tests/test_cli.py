@@ -92,7 +92,7 @@ def test_the_first_of_two_rounds_says_so(engine: Engine) -> None:
     topics = [{"name": "t", "partitions": 3}]
     line = json.dumps({"group_id": "g", "topics": topics, "members": members}).encode()
     words = ("assign", "-", "--engine", engine, "--assignor")
-    told = b"g, round 1 of 2: t[2] goes from a to b in the next (`plan` shows both rounds)"
+    told = b"g, round 1 of 2: t-2 goes from a to b in the next (`plan` shows both rounds)"
     said = b"kafka-rebalance: " + told
     assert command(*words, "cooperative-sticky", given=line).stderr.split(b"\n") == [said, b""]
     assert command(*words, "sticky", given=line).stderr == b""

@@ -195,7 +195,7 @@ def test_partitions_without_a_leader_are_named_and_their_lag_is_unknown(
         "1 partition without a committed offset: its lag is unknown (-), and in no sum; "
         "1 partition without a leader: its lag is unknown (-), and in no sum."
     ) in printed
-    assert "leaderless: a[2]: no leader answers, so no member can read here" in printed
+    assert "leaderless: a-2: no leader answers, so no member can read here" in printed
     _print_rows(one, one)
     assert "with a committed offset and a leader; -" in " ".join(capsys.readouterr().out.split())
 

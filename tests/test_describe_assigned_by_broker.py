@@ -226,8 +226,8 @@ def test_racks_and_leaders_are_those_of_the_table_of_all_groups(
     }
     print_assigned_by_broker(one, "GIVEN", everything=False)
     printed = capsys.readouterr().out
-    assert "Read in the rack of a replica: 80%." in printed
-    assert "across racks: modern-1-unVy: t[4]: no replica is in the rack" in " ".join(
+    assert "In rack (read in the rack of a replica): 80%." in printed
+    assert "across racks: modern-1-unVy: t-4: no replica is in the rack" in " ".join(
         printed.split()
     )
 

@@ -73,7 +73,7 @@ def test_a_topic_to_which_racks_make_no_difference_takes_no_part_in_the_rack_pas
     assert plan.explain("t-0")[1:] == [
         "  1. shares: t is shared out by itself: 1 partition to 1 member, 1 each",
         "  2. rack pass: t takes no part, because racks make no difference to it",
-        "  3. ranges: a is number 1 in the order of ids, static members first, and has t[0]",
+        "  3. ranges: a is number 1 in the order of ids, static members first, and has t-0",
         "  nobody -> a",
     ]
 
@@ -96,7 +96,7 @@ def test_an_assignor_with_kafkas_whole_answer_is_explained_by_its_steps(assignor
             "every member the same partitions in this round, by these steps"
         ),
         "  2. shares: t is shared out by itself: 2 partitions to 2 members, 1 each",
-        "  3. ranges: a is number 1 in the order of ids, static members first, and has t[0]",
+        "  3. ranges: a is number 1 in the order of ids, static members first, and has t-0",
     ]
 
 

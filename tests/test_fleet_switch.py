@@ -99,8 +99,8 @@ def test_groups_that_lose_racks_are_named_and_come_last(capsys: pytest.CaptureFi
     found.show()
     sentence, table, _ = capsys.readouterr().out.split("\n\n")
     said = (
-        "1 group will read less within racks (loses 98% to 67%). Cheapest first (times no reader + "
-        "waiting), and the one that reads less within racks last:"
+        "1 group will read less in rack (loses 98% to 67%). Cheapest first (times no reader + "
+        "waiting), and the one that reads less in rack last:"
     )
     assert " ".join(sentence.split()).endswith(said)
     ends = [line.split()[-1] for line in table.splitlines()[2:]]

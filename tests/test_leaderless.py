@@ -127,7 +127,7 @@ def run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Any:
 @pytest.mark.parametrize("command", ["plan", "compare"])
 def test_a_plan_names_partitions_without_a_leader(run: Any, command: str) -> None:
     sentence = (
-        "kafka-rebalance: g reads 1 partition without a leader: t[1]. Kafka assigns it, but no "
+        "kafka-rebalance: g reads 1 partition without a leader: t-1. Kafka assigns it, but no "
         "member can read it until a replica is back\n"
     )
     for options in ((), ("--json",)):

@@ -34,7 +34,7 @@ def test_one_group_in_detail(sample: Path) -> None:
     assert run.stdout.startswith("Adding 1 member moves 2 of 30 partitions in 2 rebalances; ")
     assert "\n\npayments, cooperative-sticky: add-members=1\n" in run.stdout
     assert "add-members=1, round 2 (cooperative)" in run.stdout
-    assert "has to wait for" in run.stdout
+    assert "still held by others" in run.stdout
     assert "1 member id is a placeholder" in run.stdout
     assert max(map(len, run.stdout.splitlines())) <= 100
 

@@ -469,7 +469,7 @@ def test_the_gate_of_the_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     ran = command(*words)
     assert name == "kafka-rebalance"
     assert (ran.returncode, {*asked}) == (0, {("broker:9092", "chat-moderation")}), ran.stdout
-    assert "settled as planned" in ran.stdout
+    assert "stable, as planned" in ran.stdout
 
 
 def _describe_as(monkeypatch: pytest.MonkeyPatch, lines: Callable[..., object]) -> None:
@@ -488,7 +488,7 @@ def test_the_gate_waits_for_a_state_as_planned(
     words = ("--gate", "--bootstrap-server", "h:1", "--group", "g")
     ran = command("rollout", written(tmp_path, manifest()), *words)
     assert ran.returncode == 0, ran.stdout
-    assert ran.stdout == "g: settled as planned: every partition has its reader.\n"
+    assert ran.stdout == "g: stable, as planned: every partition has its reader.\n"
     assert ran.stderr.count("g: 2 members instead of 3; waiting") == 1
     later = {"group_id": "g", "error": "state: PreparingRebalance, it is rebalancing"}
     seen = [last]

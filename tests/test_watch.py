@@ -147,7 +147,7 @@ def test_a_group_that_never_comes(
     assert watch_states(monkeypatch, [], why=none) == 3
     assert capsys.readouterr().err.splitlines() == [
         "kafka-rebalance: there is no group g yet, or no permission Describe on it; waiting",
-        "kafka-rebalance: group g was never seen settled and with members: nothing was judged",
+        "kafka-rebalance: group g was never seen stable and with members: nothing was judged",
     ]
 
 
@@ -381,7 +381,7 @@ def test_watch_ends_at_ctrl_c_and_after_its_time() -> None:
         timed = watching(broker.address, "--for", "4")
         out, err = timed.communicate(timeout=FAR_S)
         # On a slow machine, no look at the group ends in 4 s.
-        ends = {0: "no rebalance came, so nothing was judged", 3: "was never seen settled"}
+        ends = {0: "no rebalance came, so nothing was judged", 3: "was never seen stable"}
         assert out == ""
         assert ends[timed.returncode] in err
         member.close()

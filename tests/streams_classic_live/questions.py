@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 PAGE = Path(__file__).parents[2] / "docs" / "streams-classic.md"
 _ANSWERS = (
     r"Not final: .* rebalances every 1 min: next at .*Waiting: .* records behind",
-    r"as now, it never settles; .*acceptable\.recovery\.lag=\d+ settles",
+    r"as now, it is never stable; .*acceptable\.recovery\.lag=\d+ is stable",
     r"not yet at .*, where it belongs.* is to have \d+ of \d+, with \d+ of \d+ threads",
     r"bounce-members=\*: \d+ of \d+ tasks move .* after 6 s, nobody reads the tasks of the process",
     r"before they run, .* are restored, from up to \d+ records each.* -> ",

@@ -166,7 +166,7 @@ def of_plan(plan: RebalancePlan, limits: Mapping[str, int]) -> Iterator[Problem]
     if text := nobody_reads(plan.unsubscribed):
         yield Problem.of(group_id, "unread", text)
     if not figures.settled:
-        text = "after the change, the group never settles: partitions move for ever"
+        text = "after the change, the group is never stable: partitions move for ever"
         yield Problem.of(group_id, "hangs", text)
     if idle := counts.count(0):
         yield Problem.of(group_id, "idle", f"{idle} of {counted(len(counts))} would get nothing")

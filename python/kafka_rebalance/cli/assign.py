@@ -109,7 +109,7 @@ def _next_round(line: bytes, args: argparse.Namespace) -> str:
     if len(later) == 1:
         old = next(name for name, owned in rounds[0].held.items() if later[0] in owned)
         new = next(name for name, owned in withheld.items() if owned)
-        goes = shown(f"{partitions_text(later)} goes from {old} to {new}")
+        goes = shown(f"{later[0]} goes from {old} to {new}")
     return f"{shown(group.group_id)}, round 1 of 2: {goes} in the next (`plan` shows both rounds)"
 
 

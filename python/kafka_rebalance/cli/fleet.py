@@ -40,7 +40,10 @@ if TYPE_CHECKING:
 _EXAMPLES = 20
 """The largest number of groups in the file that `_advice` writes."""
 
-_UNSAID = ("not_affected", "unsettled", "with_anomalies")  # not in the first sentence
+_UNSAID = {
+    "not_affected": "not affected", "unsettled": "never stable", "with_anomalies": "with anomalies",
+}  # fmt: skip
+"""Counts that are not in the first sentence -> their words."""
 _LEADERS = """\
 each group was played with Java's assignor, unless its assignor names another library's
 (librdkafka/range); for other leaders ask about one group:
@@ -248,7 +251,7 @@ def _report(
         switch.show()
     rate = done.groups / done.seconds
     print(f"{counted(done.groups, 'group')} in {done.seconds:.1f} s ({rate:,.0f} a second)")
-    more = ((done.counts.get(name, 0), name.replace("_", " ")) for name in _UNSAID)
+    more = ((done.counts.get(name, 0), words) for name, words in _UNSAID.items())
     if unsaid := ", ".join(f"{n:,} {name}" for n, name in more if n):
         print(unsaid)
     for name, count in left_out.items():

@@ -83,7 +83,7 @@ def add_changes(parser: argparse.ArgumentParser, only: Container[str] | None = N
     """Adds an option for each verb (add-members, …), or for those in `only`; all fill `changes`."""
     changes = parser.add_argument_group(
         "changes",
-        "Played in the order given; each one settles before the next. MEMBER is a member_id or a "
+        "Played in the order given, each in a stable group. MEMBER is a member_id or a "
         'group_instance_id. --change takes any of them as text: --change "partitions orders=24".',
     )
     for verb in (verb for change in changes_text.CHANGES for verb in change.VERBS):

@@ -32,7 +32,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.description = (
         "Plays the deploy of a Deployment or StatefulSet as Kubernetes would make it, and prints "
         "what it does to the group, and which settings make it cheaper. With --gate, it waits "
-        "until a live group has settled as planned; then the exit code is 0, else 4."
+        "until a live group is stable, as planned; then the exit code is 0, else 4."
     )
     add_table(parser, "manifest MANIFEST: YAML; - for standard input")
     add_input(parser)
@@ -128,7 +128,7 @@ def _gate(args: argparse.Namespace, workload: Workload, before: GroupSpec | None
             found = now
         last = group
         sleep(_EVERY_S if found else 0)
-    told = "settled as planned: every partition has its reader"
+    told = "stable, as planned: every partition has its reader"
     if found:
         told = f"not as planned after {args.for_s:g} s: {'; '.join(found)}"
     if args.json:

@@ -136,7 +136,7 @@ class _Watch:
         if not self.groups and self.names is not None:
             which = "group" if len(self.names) == 1 else "groups"
             named = f"{which} {', '.join(map(shown, self.names))}"
-            print_note(f"{named} was never seen settled and with members: nothing was judged")
+            print_note(f"{named} was never seen stable and with members: nothing was judged")
             return SOME_ERRORS
         judged = f"{counted(self.seen, 'rebalance')}, {self.wrong} not as predicted"
         print_note(judged if self.seen else "no rebalance came, so nothing was judged")

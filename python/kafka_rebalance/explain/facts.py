@@ -202,9 +202,10 @@ class RangeOf(Fact):
 
     def __str__(self) -> str:
         numbers = ", ".join(str(partition) for _, partition in self.holds)
+        several = f"{self.holds[0].topic}[{numbers}]"
         return (
             f"{self.member_id} is number {self.place} in the order of ids, static members first, "
-            f"and has {self.holds[0].topic}[{numbers}]"
+            f"and has {self.holds[0] if len(self.holds) == 1 else several}"
         )
 
 

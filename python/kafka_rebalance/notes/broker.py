@@ -214,8 +214,8 @@ def _of_streams(plan: RebalancePlan) -> Iterator[Note]:
             "interval",
             "A member that joins within 1 s of the last target (group.streams.assignment.interval"
             ".ms) gets nothing until anybody's next heartbeat after that. A target depends on the "
-            "tasks that members have when it is computed: members that join before the group has "
-            "settled may get others.",
+            "tasks that members have when it is computed: members that join before the group is "
+            "stable may get others.",
         )
         yield Note(
             "delay",
@@ -249,7 +249,7 @@ def _threads(group: GroupSpec) -> Iterator[Note]:
             "A member is a thread, and bounce-members restarts each thread alone. A process that "
             f"restarts takes all its threads with it: {', '.join(ids)} are process {process_id}. "
             "No change plays that at once: --bounce-members for each of these restarts them one "
-            "after another, and the group settles after each stop and each start.",
+            "after another, and the group is stable after each stop and each start.",
         )
 
 

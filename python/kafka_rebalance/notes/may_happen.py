@@ -48,5 +48,5 @@ def _of(plan: RebalancePlan) -> Iterator[Note]:
             "poll hangs",
             "kafka-python (3.0.12) sometimes hangs in poll() after subscribe() in a group of two "
             "or more members, or after a topic has grown (docs/clients.md): if the group does not "
-            "settle, restart its members of kafka-python.",
+            "become stable, restart its members of kafka-python.",
         )

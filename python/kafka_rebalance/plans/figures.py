@@ -96,7 +96,7 @@ def new_partitions(plan: "RebalancePlan") -> int:
 
 def count_rows(figures: Figures) -> list[tuple[str, ...]]:
     """Returns the rows below those of `figure_rows`: rebalances, partitions without a reader."""
-    rounds = str(figures.rounds) + ("" if figures.settled else ", unsettled")
+    rounds = str(figures.rounds) + ("" if figures.settled else ", never stable")
     counts = (
         ("partitions that wait while their member is down", figures.waiting),
         ("partitions without a leader", figures.leaderless),

@@ -162,7 +162,9 @@ def _racks(report: FleetReport) -> str:
     shown = dict(list(report.racks.items())[:_MOST_BARS])
     series = {
         "groups that lose members": [one["with_waiting"] for one in shown.values()],
-        "groups that pause in the rebalance": [one["with_unavailable"] for one in shown.values()],
+        "groups with partitions without a reader in the rebalance": [
+            one["with_unavailable"] for one in shown.values()
+        ],
         "groups with partitions without a leader": [
             one["with_leaderless"] for one in shown.values()
         ],
@@ -185,8 +187,8 @@ _COLUMNS = {
     "most": "max",
     "no member left": "without_members",
     "uneven after": "uneven",
-    "never settle": "unsettled",
-    "pause": "with_unavailable",
+    "never stable": "unsettled",
+    "no reader": "with_unavailable",
     "lose members": "with_waiting",
     "no leader": "with_leaderless",
 }

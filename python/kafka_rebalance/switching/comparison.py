@@ -118,7 +118,7 @@ class Comparison(Frozen):
             figures = one.figures
             if figures is None:
                 return name, one.error or "", "", "", ""
-            rounds = figures.rounds if figures.settled else "never settles"
+            rounds = figures.rounds if figures.settled else "never stable"
             balance = figures.balance_after.least_to_most
             return name, rounds, figures.moves, figures.unavailable, balance
 

@@ -117,7 +117,7 @@ def print_application_plan(plan: ApplicationPlan, *, everything: bool) -> None:
             (f"{one.probability:.0%}", *_figures(one), tasks_text(one.of_new))
             for one in plan.courses
         ]
-        columns = ("chance of the rank", "moves", "probings", "settled after", "its tasks")
+        columns = ("chance of the rank", "moves", "probings", "stable after", "its tasks")
         print_filled_table(columns, rows, right=columns[:3])
         played = sum(one.probability for one in plan.courses)
         which = "" if played > _CERTAIN else f" Other ranks ({1 - played:.0%}) are not played."
@@ -158,7 +158,7 @@ def print_settings(compared: Sequence[ComparedSettings]) -> None:
                 f"{least}" if least == most else f"{least}-{most}",
             )
         )
-    figures = ("moves", "probings", "settled after", "restored before they run")
+    figures = ("moves", "probings", "stable after", "restored before they run")
     columns = ("settings", *figures, "standby tasks", "active per thread")
     print_filled_table(columns, rows, right=("moves", "probings", "standby tasks"))
     if now.plan.changes:
@@ -172,7 +172,7 @@ def print_settings(compared: Sequence[ComparedSettings]) -> None:
 
 def _better(now: ComparedSettings, others: Sequence[ComparedSettings]) -> str:
     """Returns, as text, the figures that differ from `now` under each of the other settings."""
-    told = ["as now, it never settles"] if not now.plan.likeliest.settled else []
+    told = ["as now, it is never stable"] if not now.plan.likeliest.settled else []
     for one in others:
         name = ", ".join(f"{k}={v}" for k, v in one.new_settings.items())
         if found := [*_differences(now, one)]:
@@ -185,9 +185,9 @@ def _differences(now: ComparedSettings, one: ComparedSettings) -> Iterator[str]:
     before, after = now.plan.likeliest, one.plan.likeliest
     when = f"after {time_text(after.duration_ms)}" if after.duration_ms else "at once"
     if before.settled != after.settled:
-        yield f"settles {when}" if after.settled else "never settles"
+        yield f"is stable {when}" if after.settled else "is never stable"
     elif after.settled and before.duration_ms != after.duration_ms:
-        yield f"settles {when}, not after {time_text(before.duration_ms)}"
+        yield f"is stable {when}, not after {time_text(before.duration_ms)}"
     if left < records:
         yield f"leaves {left:,} of {records:,} records to restore before tasks run"
     elif left > records:
@@ -270,7 +270,7 @@ def summary(plan: ApplicationPlan) -> str:
         text += f"; before they run, {tasks} are restored, from up to {most} each"
     if not settles:
         text += f"; after {_range(probings, 'probing rebalances')} in {time_text(max(times))}, it "
-        text += "has not settled: copies are never caught up"
+        text += "is not stable: copies are never caught up"
     if len(plan.courses) > 1:
         common = plan.common()
         text += ". The new process's id is random, and its rank among the others decides: "

@@ -14,7 +14,13 @@ from kafka_rebalance.present.broker_assigned import Lags
 from kafka_rebalance.present.description import Description
 from kafka_rebalance.report.plans.figures import its
 from kafka_rebalance.report.plans.notes import print_notes
-from kafka_rebalance.report.text.names import counted, cut, member_names, partitions_text
+from kafka_rebalance.report.text.names import (
+    counted,
+    cut,
+    member_names,
+    partitions_in_sentence,
+    partitions_text,
+)
 from kafka_rebalance.report.text.sentences import print_wrapped
 from kafka_rebalance.report.text.tables import print_filled_table
 
@@ -52,7 +58,7 @@ def print_description(one: Description, given: str, *, everything: bool) -> None
     even = ", as even as possible" if is_even else f" (possible: {one.possible.least_to_most})"
     print_wrapped(f"Partitions per member: {one.balance.least_to_most}{even}.")
     if one.rack_share is not None:
-        print_wrapped(f"Read in the rack of a replica: {share_text(one.rack_share)}.")
+        print_wrapped(f"In rack (read in the rack of a replica): {share_text(one.rack_share)}.")
     if one.lags is not None:
         print_wrapped(_lag(one, names))
     print_findings((*one.findings, *one.facts), names)
@@ -76,7 +82,7 @@ def print_findings(findings: Sequence[Note], names: Mapping[str, str]) -> None:
 def finding_text(finding: Note, names: Mapping[str, str]) -> str:
     """Returns text such as `idle: c3, c4: there are fewer partitions than members for …`."""
     who = first_of([names.get(one, one) for one in finding.member_ids], 3)
-    which = partitions_text(finding.partitions, _CHARACTERS_IN_SENTENCE)
+    which = partitions_in_sentence(finding.partitions, _CHARACTERS_IN_SENTENCE)
     parts = [finding.kind, *filter(None, (who, which)), finding.text]
     return ": ".join(parts)
 

@@ -70,7 +70,7 @@ def print_assigned_by_broker(one: AssignedByBroker, given: str, *, everything: b
     print_members(group.members, columns, ("epoch", "owned", "lag"), everything=everything)
     _print_even("Partitions per member", one.balance)
     if one.rack_share is not None:
-        print_wrapped(f"Read in the rack of a replica: {share_text(one.rack_share)}.")
+        print_wrapped(f"In rack (read in the rack of a replica): {share_text(one.rack_share)}.")
     topics = sorted({topic for member in group.members for topic in member.subscribed_topic_names})
     regexes = sorted({member.topic_regex for member in group.members if member.topic_regex})
     subscribed = ", ".join([*topics, *(f"pattern {regex}" for regex in regexes)])

@@ -76,7 +76,7 @@ def print_plans(rows: Sequence[tuple[str, str, Figures]], notes: Sequence[Sequen
         (
             cut(group_id, _LONGEST_ID),
             assignor,
-            f"{one.rounds}{'+' * bool(more)}{'' if one.settled else ', unsettled'}",
+            f"{one.rounds}{'+' * bool(more)}{'' if one.settled else ', never stable'}",
             moves_text(one, is_least=bool(more and more["may_move"])),
             str(one.unavailable),
             str(one.waiting),

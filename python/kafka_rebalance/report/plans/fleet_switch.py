@@ -20,7 +20,7 @@ from kafka_rebalance.report.text.tables import print_filled_table
 _SHOWN, _NAMED = 20, 3
 _COLUMNS = (
     "cluster", "group", "assignor", "rebalances", "moves", "no reader", "times no reader",
-    "waiting", "in racks",
+    "waiting", "in rack",
 )  # fmt: skip
 READ = (
     "group_id", "assignor", "rounds", "moves", "unavailable", "unavailable_rounds", "waiting",
@@ -64,7 +64,7 @@ class FleetSwitch(NamedTuple):
 
     @property
     def losing(self) -> list[str]:
-        """Returns the groups that will read fewer partitions within their racks, and the shares."""
+        """Returns the groups that will read fewer partitions in rack, and the shares."""
         return [f"{_name(one)} {_shares(one)}" for one in self.can if _loses_racks(one)]
 
     @property
@@ -97,7 +97,7 @@ class FleetSwitch(NamedTuple):
         if any(not one["assignor"].startswith("consumer/") for one in self.can):
             text += f" The versions of the clients are not known: {'; '.join(HAS.values())}."
         if losing := self.losing:
-            text += f" {counted(len(losing), 'group')} will read less within racks"
+            text += f" {counted(len(losing), 'group')} will read less in rack"
             text += f" ({first_of(losing, _NAMED)})."
         return text
 
@@ -119,7 +119,7 @@ class FleetSwitch(NamedTuple):
         order = " Cheapest first (times no reader + waiting)"
         if losing := len(self.losing):
             last = "one that reads" if losing == 1 else f"{losing:,} that read"
-            order += f", and the {last} less within racks last"
+            order += f", and the {last} less in rack last"
         print_wrapped(self.summary + f"{order}:" * bool(shown))
         if shown:
             print_filled_table(_COLUMNS, [[*_cells(one)] for one in shown], right=_COLUMNS[3:])
@@ -168,6 +168,6 @@ def _cells(row: _Row) -> Iterator[str]:
 
 
 def _shares(row: _Row) -> str:
-    """Returns the shares of reads within racks, before and after; "" if they look equal."""
+    """Returns the shares that are read in rack, before and after; "" if they look equal."""
     texts = [share_text(row[f"rack_share_{when}"]) for when in ("before", "after")]
     return " to ".join(texts) if texts[0] != texts[1] else ""

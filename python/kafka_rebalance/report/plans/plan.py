@@ -19,6 +19,7 @@ from kafka_rebalance.report.text.names import (
     counted,
     cut,
     member_names,
+    partitions_in_sentence,
     partitions_text,
     shortened,
 )
@@ -80,7 +81,7 @@ def print_plan(
     if quiet:
         print()
     if not plan.settled:
-        print("The group never settles: a state occurs again, so partitions move for ever.\n")
+        print("The group is never stable: a state occurs again, so partitions move for ever.\n")
     _print_guesses(plan, everything=everything)
     if samples is not None:
         _print_samples(samples, names, everything=everything)
@@ -102,10 +103,8 @@ def step_notes(step: Step) -> list[str]:
         how = " until the sessions there end; then the group rebalances" if is_lost else " for it"
         notes.append(f"; {waits(len(step.waiting))}{how}")
     if step.leaderless:
-        names, one = (
-            partitions_text(step.leaderless, _CHARACTERS_IN_SENTENCE),
-            len(step.leaderless) == 1,
-        )
+        names = partitions_in_sentence(step.leaderless, _CHARACTERS_IN_SENTENCE)
+        one = len(step.leaderless) == 1
         notes.append(
             f": {counted(len(step.leaderless), 'partition')} without a leader, because all known "
             f"replicas were there: {names}. Kafka still assigns "
@@ -155,7 +154,7 @@ def _members(one: Round) -> Sequence[str]:
     return [member.member_id for member in one.group.members]
 
 
-ROUND_COLUMNS = ("member", "kept", "revoked", "gained", "has to wait for")
+ROUND_COLUMNS = ("member", "kept", "revoked", "gained", "still held by others")
 
 
 def round_rows(

@@ -18,17 +18,17 @@ _MOST_ROWS, _MOST_LAGS = 20, 6
 
 
 def summary(plan: ApplicationPlan, run: Run) -> str:
-    """Returns a sentence: when it settles, which processes are idle, which warm-ups never end."""
+    """Returns a sentence: when it is stable, which processes are idle, which warm-ups never end."""
     course, sums = plan.likeliest, measure.totals(run)
     probings = "without a probing rebalance"
     if course.probings:
         probings = f"after {counted(course.probings, 'probing rebalance')}"
     if course.settled and sums.settled_ms is not None:
-        text = f"settled after {time_text(sums.settled_ms - BEFORE_MS)}, {probings}"
+        text = f"stable after {time_text(sums.settled_ms - BEFORE_MS)}, {probings}"
     else:
         copies = (*course.calls[-1].warming, *course.calls[-1].restored)
         late = counted(max((one.records for one in copies), default=0), "record")
-        text = f"never settles: {probings}, in {time_text(run.until_ms)}, copies of "
+        text = f"never stable: {probings}, in {time_text(run.until_ms)}, copies of "
         text += f"{tasks_text(one.task for one in copies)} are up to {late} behind"
     tasks = counted(len({gap.partition for gap in run.gaps}), "task")
     idle = f"{tasks} idle for up to {time_text(sums.longest_gap_ms)}"

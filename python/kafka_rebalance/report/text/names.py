@@ -87,6 +87,12 @@ def partitions_text(partitions: Sequence[TopicPartition], most: int | None = Non
     return text[: max(0, most - len(note))].rstrip(" ,-[") + note
 
 
+def partitions_in_sentence(partitions: Sequence[TopicPartition], most: int | None = None) -> str:
+    """Returns one partition as Kafka names it, `orders-3`; several, or a task, in brackets."""
+    is_one = len(partitions) == 1 and not partitions[0].topic.isdigit()
+    return shown(str(partitions[0])) if is_one else partitions_text(partitions, most)
+
+
 def runs(numbers: Iterable[int]) -> str:
     """Returns `0-2, 5` for 0, 1, 2, 5."""
     found: list[list[int]] = []

@@ -84,7 +84,7 @@ def test_a_change_has_its_plan_and_its_limits(
     assert "\nwell: 1 of 5 members gets nothing: there are 4 partitions. Adding 3 members" in out
     code, out = run(capsys, groups, *change, "--max-stops", "3")
     assert (code, out.partition(";")[0]) == (4, "Failed: 1 group of 1 (1 max-stops)")
-    assert "4 partitions, above the limit of 3" in out
+    assert "4 partitions without a reader, above the limit of 3" in out
     code, _ = run(capsys, groups, *change, "--max-stops", "4", "--max-moves", "4")
     assert code == 0
     code, out = run(capsys, groups, "--group", "well", "--remove-members", "2")

@@ -97,19 +97,20 @@ SUMS = {
     f"(9 partitions without an owner until the next); {ERROR}.",
     "assign --assignor range": f"19 groups are assigned; {ERROR}.",
     "compare --remove-members 1": "12 of 18 groups would do better with another assignor, all with "
-    "cooperative-sticky (9 for fewer partitions without a reader, 3 to be more even); 1 group "
-    "has no member left; "
+    "cooperative-sticky (9 for fewer partitions without a reader, 3 to be more even): "
+    "chat-moderation, exchange-rates, fraud-detection and 9 more; 1 group has no member left; "
     f"{ERROR}. The price of a switch: `compare --group`.",
     "plan --add-members 1": "Adding 1 member: 184 moves in 17 of 19 groups; 377 partitions of 19 "
-    "groups have no reader in a rebalance or more; 3 groups less even than possible afterwards; "
-    f"{ERROR}.",
+    "groups have no reader in a rebalance or more; 3 groups less even than possible afterwards "
+    f"(notifications, orders and telemetry); {ERROR}.",
     "plan --remove-members 3": "Removing 3 members: 178 moves in 9 groups; 272 partitions of 9 "
-    "groups have no reader in a rebalance or more; 1 group less even than possible afterwards; "
-    "7 groups have no member left; 4 have errors, most often (3): changes[0]: 3 is not a number of "
-    "members from 1 to 2.",
+    "groups have no reader in a rebalance or more; 1 group less even than possible afterwards "
+    "(telemetry); 7 groups have no member left; 4 have errors, most often (3): changes[0]: 3 is "
+    "not a number of members from 1 to 2.",
     "plan --remove-rack a": "Losing rack a: 78 moves in 3 of 18 groups; 104 partitions of 3 groups "
-    "have no reader in a rebalance or more; 2 groups less even than possible afterwards; 16 groups "
-    f"have members without client.rack, played as if outside the lost rack; {ERROR}.",
+    "have no reader in a rebalance or more; 2 groups less even than possible afterwards "
+    "(notifications and telemetry); 16 groups have members without client.rack, played as if "
+    f"outside the lost rack; {ERROR}.",
     "plan --switch-assignor sticky": "Switching to sticky: 3,462 moves in 15 of 16 groups, in the "
     "first of two bounces (Java; `compare` has the whole); 592 partitions of 16 groups have no "
     f"reader in a rebalance or more; {ERROR}.",

@@ -27,7 +27,7 @@ LIMITS: dict[str, str] = {
     "lag": "records that a group has not consumed yet",
     "spread": "partitions between the fullest member and the emptiest, above what is unavoidable",
     "rebalances-per-hour": "rebalances of a group in the last hour",
-    "moves": "partitions that the planned change moves",
+    "moves": "moves that the planned change makes",
     "stops": "partitions that have no reader for a time because of the planned change",
 }
 """Each limit, named as its option -> its meaning, for the help; its first word is the unit."""
@@ -186,7 +186,8 @@ def _above(
     for name, value in figures.items():
         if value is not None and value > limits.get(name, value):
             noun, limit = LIMITS[name].partition("s ")[0], f"above the limit of {limits[name]:,}"
-            text = f"{value:,} {noun}{'s' * (value != 1)}, {limit}"
+            silent = " without a reader" * (name == "stops")
+            text = f"{value:,} {noun}{'s' * (value != 1)}{silent}, {limit}"
             yield Problem.of(group_id, f"max-{name}", text)
 
 

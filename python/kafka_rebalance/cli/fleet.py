@@ -23,6 +23,7 @@ from kafka_rebalance.plans.changes.protocol import SwitchProtocol
 from kafka_rebalance.plans.summary import in_words, without_reader
 from kafka_rebalance.report.fleet import rackless
 from kafka_rebalance.report.text.names import counted, cut
+from kafka_rebalance.report.text.names import in_words as list_in_words
 from kafka_rebalance.report.text.sentences import print_wrapped
 
 from . import of_errors
@@ -37,6 +38,8 @@ if TYPE_CHECKING:
 
     from .fleet_here import Here
 
+_NAMED = 3
+"""The number of groups that a sentence names."""
 _EXAMPLES = 20
 """The largest number of groups in the file that `_advice` writes."""
 
@@ -290,6 +293,7 @@ def _summary(fleet: "OnSpark | Here", done: "Done") -> str:
             why = {_BETTER[name]: counts[name] for name in BETTER}
             why["for other reasons"] = other - sum(why.values())
             text += f" ({', '.join(f'{n:,} {one}' for one, n in why.items() if n)})"
+            text += f": {_first(fleet, 'better', other)}"
             end = ". The price of a switch: `compare --group`."
     else:
         what = in_words(args.changes)
@@ -301,6 +305,7 @@ def _summary(fleet: "OnSpark | Here", done: "Done") -> str:
         text += f"; {without_reader(counts['without_a_reader'], counts['with_unavailable'])}"
         if uneven := counts["uneven"]:
             text += f"; {counted(uneven, 'group')} less even than possible afterwards"
+            text += f" ({_first(fleet, 'uneven', uneven)})"
     if emptied:
         text += f"; {counted(emptied, 'group')} {'has' if emptied == 1 else 'have'} no member left"
     if loses_rack(map(str, getattr(args, "changes", ()))):
@@ -312,9 +317,16 @@ def _summary(fleet: "OnSpark | Here", done: "Done") -> str:
     return f"{text}{end}"
 
 
+def _first(fleet: "OnSpark | Here", kind: str, groups: int) -> str:
+    """Returns the names of the first of these groups, and how many more there are."""
+    names = [name for _, name in fleet.first(kind, _NAMED)]
+    more = groups - len(names)
+    return list_in_words([*names, f"{more:,} more"] if more else names)
+
+
 def _advice(fleet: "OnSpark | Here") -> str:
     """Writes some groups whose assignor never ends to a file; returns a command for the first."""
-    args, wanted = fleet.args, fleet.endless(_EXAMPLES)
+    args, wanted = fleet.args, fleet.first("never ends", _EXAMPLES)
     lines = fleet.contract_lines(wanted)
     place = Path(tempfile.mkdtemp(prefix="kafka-rebalance-")) / "never-end.jsonl"
     place.write_text("".join(f"{line}\n" for line in lines.values()), encoding="utf-8")

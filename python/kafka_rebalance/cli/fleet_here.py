@@ -7,7 +7,7 @@ import argparse
 import heapq
 import json
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -114,12 +114,13 @@ class Here:
     def causes(self) -> dict[str, int]:
         return {}  # only records have causes of errors
 
-    def endless(self, most: int) -> list[tuple[str | None, str]]:
-        """Returns (cluster, id) of groups whose assignor never ends: the first `most` by id."""
+    def first(self, kind: str, most: int) -> list[tuple[str | None, str]]:
+        """Returns (cluster, id) of groups of a kind of `KINDS`: the first `most` by id."""
+        names, is_one = _KINDS[kind]
         found = [
             (row.get("cluster"), row["group_id"])
-            for row in self.rows(("group_id", "error_kind"))
-            if row["error_kind"] == "never-ends" and row["group_id"] is not None
+            for row in self.rows(names)
+            if row["group_id"] is not None and is_one(row)
         ]
         return sorted(found, key=lambda pair: pair[1])[:most]
 
@@ -222,6 +223,19 @@ def _harm(row: Mapping[str, Any], figure: str) -> int:
         after, best = row["balance_after"], row["balance_possible"]
         return int(after["max"] - after["min"] - best["max"] + best["min"])
     return int(row[figure])
+
+
+_KINDS: dict[str, tuple[Sequence[str], Callable[[Mapping[str, Any]], bool]]] = {
+    "never ends": (("group_id", "error_kind"), lambda row: row["error_kind"] == "never-ends"),
+    "better": (
+        ("group_id", "assignor", "recommended"),
+        lambda row: (
+            row["assignor"] is not None and row["recommended"] not in (None, row["assignor"])
+        ),
+    ),
+    "uneven": (READ, lambda row: _harm(row, "uneven") > 0),
+}
+"""Twin of `KINDS`: the columns that a condition reads, and the condition."""
 
 
 def _read(files: Iterable[Split]) -> Iterator[tuple[str | None, str, dict[str, Any]]]:

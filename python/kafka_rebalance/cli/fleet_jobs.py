@@ -90,13 +90,13 @@ class OnSpark:
         found = answers.select(*schema.keys(answers.schema), *names)
         return (row.asDict() for row in found.toLocalIterator())
 
-    def endless(self, most: int) -> list[tuple[str | None, str]]:
-        """Returns (cluster, id) of groups whose assignor never ends: the first `most` by id."""
+    def first(self, kind: str, most: int) -> list[tuple[str | None, str]]:
+        """Returns (cluster, id) of groups of a kind of `KINDS`: the first `most` by id."""
         from kafka_rebalance.spark import schema
 
         answers = self._spark.read.parquet(self.args.output)
         clusters = schema.keys(answers.schema)
-        found = answers.where("error_kind = 'never-ends' and group_id is not null")
+        found = answers.where(f"{KINDS[kind]} and group_id is not null")
         rows = found.select(*clusters, "group_id").orderBy("group_id").limit(most).collect()
         return [(row["cluster"] if clusters else None, row["group_id"]) for row in rows]
 
@@ -248,6 +248,12 @@ HARMS = {
     "unavailable": "unavailable",
 }
 """A figure of the summary's first sentence -> its expression over a row of plans."""
+KINDS = {
+    "never ends": "error_kind = 'never-ends'",
+    "better": "assignor != recommended",
+    "uneven": f"{HARMS['uneven']} > 0",
+}
+"""Groups that a first sentence or an advice names -> a condition on a row of answers."""
 
 
 def recommendable() -> list[str]:

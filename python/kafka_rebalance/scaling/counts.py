@@ -261,9 +261,8 @@ def _summary(
         at = len(said) if any(one.useful for one in counts if one.members > members) else 0
         said.insert(at, f"another assignor {could} (see compare)")
     if len(worth := _worth(counts)) > 1:
-        span = f"of {counts[0].members} to {counts[-1].members}"
-        useful = f"numbers {span} with which the fullest reads less than with fewer"
-        said.append(f"{useful}: {', '.join(map(str, worth))}")
+        span = f"useful numbers of {counts[0].members} to {counts[-1].members} members"
+        said.append(f"{span}: {', '.join(map(str, worth))}")
     if not knows_owners:
         said.append("who owns what now is not known, so every partition counts as a move")
     return "; ".join(said)
@@ -299,7 +298,7 @@ def _kept_up(
     less = [one.members for one in counts if now.members < one.members < best.members]
     if less:
         span = f"{less[0]} to {less[-1]} are" if len(less) > 1 else f"{less[0]} is"
-        said.append(f"{span} not")
+        said.append(f"{span} not enough")
     return said
 
 

@@ -41,7 +41,7 @@ class Totals(Frozen):
 
 
 def in_words(run: "Run") -> str:
-    """Returns the summary of a run: its rebalances, moves, stops, time without readers, and end."""
+    """Returns the summary of a run: its rebalances, moves, stops and time without readers."""
     one = totals(run)
     since = "" if one.start_up_ms is None else " after the start-up"
     count = rebalances_text(one.rebalances, one.rounds)
@@ -53,16 +53,16 @@ def in_words(run: "Run") -> str:
         longest = f"{_at_most(one.longest_gap_ms)}{_why_long(run, one.longest_gap_ms)}"
         idle = f"a {run.held} is {without_reader(run.held)} {longest}, in all "
         idle += f"{one.unavailable_ms / 1000:,.1f} {run.held}-seconds"
-    end = "not stable at the end"
-    if one.settled_ms is not None:
+    if one.settled_ms is None:
+        idle += "; not stable at the end"
+    else:
         before, after = (
             Counter(hold.member for hold in run.holds if hold.from_ms <= at_ms < hold.to_ms)
             for at_ms in (one.start_up_ms or 0, run.until_ms - 1)
         )
         if len(before) < len(after) and max(before.values(), default=0) == max(after.values()):
             idle += f"; the fullest member has {max(after.values())} before and after"
-        end = f"stable at {one.settled_ms / 1000:,.1f} s"
-    return f"{count}{since}; {counted(one.moves, 'move')}{stopped}; {idle}; {end}."
+    return f"{count}{since}; {counted(one.moves, 'move')}{stopped}; {idle}."
 
 
 def stops_text(times: int, members: int, longest_ms: int) -> str:

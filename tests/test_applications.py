@@ -326,7 +326,7 @@ def test_describe(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
         "shop: 2 processes, 4 threads, 14 tasks (7 stateful), each with a thread."
     )
     assert "2026-11-23 19:07:55 UTC, by process 164f9b9c" in " ".join(out.split())
-    assert "Waiting: 1[2], from 164f9b9c to 0420a007, which was up to 863 records behind" in out
+    assert "Waiting: 1_2, from 164f9b9c to 0420a007, which was up to 863 records behind" in out
     assert "Checked: the last rebalance, played again, has the present assignment." in out
     code, out, _ = _run(capsys, "describe", file, "--json")
     application = json.loads(out)["application"]
@@ -341,7 +341,7 @@ def test_tasks_that_nobody_reads_are_named(
     path.write_text(json.dumps(recorded_line(UNREAD)), encoding="utf-8")
     told = " ".join(_run(capsys, "describe", path)[1].split())
     assert "stateful), 1 read by nobody. It is about to rebalance again" in told
-    assert "Read by nobody until the next rebalance: 2[1]." in told
+    assert "Read by nobody until the next rebalance: 2_1." in told
 
 
 def test_the_session_of_the_properties_counts(
@@ -572,7 +572,7 @@ def test_other_tasks_are_explained(file: Path, capsys: pytest.CaptureFixture[str
     )
     assert json.loads(_explained(capsys, "1_2", file, "--json"))["task"] == [1, 2]
     left = _explained(capsys, "1_0", file, "--acceptable-lag", 5, "--remove-member", "0420")
-    assert "remove-member=0420: 2 rebalances 1[0]: 0420a007 -> 164f9b9c restored before" in left
+    assert "remove-member=0420: 2 rebalances 1_0: 0420a007 -> 164f9b9c restored before" in left
     code, _, error = _run(capsys, "explain", "9_9", file)
     assert code != 0
     assert '"9_9" is not a task such as 0_0' in error
@@ -738,7 +738,7 @@ def test_warm_ups_are_simulated(
     assert "who holds each task over time" in page.read_text(encoding="utf-8")
     out = " ".join(_run(capsys, *given, "--write-rate", 2)[1].split())
     assert "never stable: after 200 probing rebalances" in out
-    assert "copies of 1[2] are up to 120,863 records behind" in out
+    assert "copies of 1_2 are up to 120,863 records behind" in out
     with pytest.raises(SystemExit):
         _run(capsys, *given, "--seeds", 3)
     assert "--seeds: not with a classic Kafka Streams application" in capsys.readouterr().err

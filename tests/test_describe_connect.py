@@ -114,7 +114,7 @@ def test_recorded_workers_in_a_table(capsys: pytest.CaptureFixture[str]) -> None
     assert [row[0] for row in rows] == [f"{HOST}32815", f"{HOST}33673"]
     assert "leader" in rows[0][2]
     assert "leader" not in rows[1][2]
-    assert rows[1][2].endswith("orders; files[1] orders[0-1]")
+    assert rows[1][2].endswith("orders; files-1 orders[0-1]")
     assert "Connectors a worker: 1, as even as possible." in lines
     assert "Tasks a worker: 2-3, as even as possible." in lines
     assert lines[-1] == (

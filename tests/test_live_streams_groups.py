@@ -149,7 +149,7 @@ def test_describe_shows_who_runs_what_where(capsys: pytest.CaptureFixture[str]) 
     assert (
         "app, streams group (KIP-1071), Stable: 2 members in 2 processes, 5 active tasks" in printed
     )
-    assert "0[0-1] 1[0]" in printed
+    assert "0[0-1] 1_0" in printed
     assert (
         "Lag: 7 records in 2 partitions of source topics; 3 partitions without a committed offset: "
         "their lag is unknown (-), and in no sum."
@@ -157,7 +157,7 @@ def test_describe_shows_who_runs_what_where(capsys: pytest.CaptureFixture[str]) 
     assert [shown.lag_of(one) for one in GROUP.members] == [3, 4]
     (behind,) = shown.findings
     assert (behind.kind, behind.member_ids) == ("behind", ("m0",))
-    assert "behind: app-m0: 0[2]: records missing in its copies: 0[2] 4" in printed
+    assert "behind: app-m0: 0_2: records missing in its copies: 0_2 4" in printed
     answer = shown.to_dict()
     assert answer["members"][1]["tasks"]["standby"] == ["0_0", "0_1"]
     assert answer["subtopologies"][1]["repartition_source_topics"] == ["app-by-repartition"]

@@ -16,7 +16,7 @@ from kafka_rebalance.group import contract
 from kafka_rebalance.group.group_fields import FIELDS
 from kafka_rebalance.group.line_files import MAX_LINE_BYTES, TOO_LONG, read_lines
 from kafka_rebalance.group.model import TopicPartition, quoted
-from kafka_rebalance.report.text.names import counted, in_words, partitions_in_sentence
+from kafka_rebalance.report.text.names import counted, in_words, partitions_text
 from kafka_rebalance.report.text.sentences import print_note
 
 from . import of_errors
@@ -184,7 +184,7 @@ class Leaderless:
             return
         groups, one = len(self.of_group), len(every) == 1
         who = f"{next(iter(self.of_group))} reads" if groups == 1 else f"{groups} groups read"
-        names = partitions_in_sentence(every, _CHARACTERS_IN_SENTENCE)
+        names = partitions_text(every, _CHARACTERS_IN_SENTENCE)
         print_note(
             f"{who} {counted(len(every), 'partition')} without a leader: {names}. Kafka assigns "
             f"{'it' if one else 'them'}, but no member can read {'it' if one else 'them'} until a "

@@ -303,6 +303,6 @@ def _behind(group: "DescribedStreamsGroup") -> Iterator[Note]:
             if ends.get(task, 0) > offsets.get(task, 0)
         }
         if behind:
-            texts = ", ".join(f"{tp.topic}[{tp.partition}] {left:,}" for tp, left in behind.items())
+            texts = ", ".join(f"{tp.topic}_{tp.partition} {left:,}" for tp, left in behind.items())
             text = f"records missing in its copies: {texts}"
             yield Note("behind", text, (one.member_id,), tuple(behind))

@@ -261,8 +261,11 @@ def summary(plan: ApplicationPlan) -> str:
             name = shortened(left[0].client_id or left[0].member_id, plan.replay.names)
             who = f"the session of {name}"
         text += f"; until {who} times out, after {time_text(max(silent))}, nobody reads "
-        tasks = f"its tasks {tasks_text(gone)} (subtopology[partitions])"
-        text += tasks if gone and removes else "the tasks of the process that ends"
+        text += (
+            f"its tasks {tasks_text(gone)}"
+            if gone and removes
+            else "the tasks of the process that ends"
+        )
     restored = {copy for one in courses for call in one.calls for copy in call.restored}
     if restored:
         most = counted(max(copy.records for copy in restored), "record")

@@ -18,7 +18,6 @@ from kafka_rebalance.report.text.names import (
     counted,
     cut,
     member_names,
-    partitions_in_sentence,
     partitions_text,
 )
 from kafka_rebalance.report.text.sentences import print_wrapped
@@ -82,7 +81,7 @@ def print_findings(findings: Sequence[Note], names: Mapping[str, str]) -> None:
 def finding_text(finding: Note, names: Mapping[str, str]) -> str:
     """Returns text such as `idle: c3, c4: there are fewer partitions than members for …`."""
     who = first_of([names.get(one, one) for one in finding.member_ids], 3)
-    which = partitions_in_sentence(finding.partitions, _CHARACTERS_IN_SENTENCE)
+    which = partitions_text(finding.partitions, _CHARACTERS_IN_SENTENCE)
     parts = [finding.kind, *filter(None, (who, which)), finding.text]
     return ": ".join(parts)
 

@@ -19,7 +19,6 @@ from kafka_rebalance.report.text.names import (
     counted,
     cut,
     member_names,
-    partitions_in_sentence,
     partitions_text,
     shortened,
 )
@@ -103,7 +102,7 @@ def step_notes(step: Step) -> list[str]:
         how = " until the sessions there end; then the group rebalances" if is_lost else " for it"
         notes.append(f"; {waits(len(step.waiting))}{how}")
     if step.leaderless:
-        names = partitions_in_sentence(step.leaderless, _CHARACTERS_IN_SENTENCE)
+        names = partitions_text(step.leaderless, _CHARACTERS_IN_SENTENCE)
         one = len(step.leaderless) == 1
         notes.append(
             f": {counted(len(step.leaderless), 'partition')} without a leader, because all known "

@@ -76,21 +76,20 @@ def cut(text: str, width: int) -> str:
 
 
 def partitions_text(partitions: Sequence[TopicPartition], most: int | None = None) -> str:
-    """Returns text such as `orders[0-3, 7] refunds[1]`, cut to at most `most` characters."""
+    """Returns text such as `orders[0-3, 7] refunds-1`, cut to at most `most` characters.
+
+    A single partition, and a single task (`0_1`), is written as Kafka writes it.
+    """
     parts = []
     for topic, run in groupby(sorted(partitions), key=lambda tp: tp.topic):
-        parts.append((f"{topic}[{runs([tp.partition for tp in run])}]", topic))
-    text = shown(" ".join(part for part, _ in parts))
+        first, *more = (tp.partition for tp in run)
+        one = f"{topic}{'_' if topic.isdigit() else '-'}{first}"
+        parts.append(f"{topic}[{runs([first, *more])}]" if more else one)
+    text = shown(" ".join(parts))
     if most is None or len(text) <= most:
         return text
     note = f" … {len(partitions)} in all"
     return text[: max(0, most - len(note))].rstrip(" ,-[") + note
-
-
-def partitions_in_sentence(partitions: Sequence[TopicPartition], most: int | None = None) -> str:
-    """Returns one partition as Kafka names it, `orders-3`; several, or a task, in brackets."""
-    is_one = len(partitions) == 1 and not partitions[0].topic.isdigit()
-    return shown(str(partitions[0])) if is_one else partitions_text(partitions, most)
 
 
 def runs(numbers: Iterable[int]) -> str:

@@ -102,14 +102,14 @@ SUMS = {
     f"{ERROR}. The price of a switch: `compare --group`.",
     "plan --add-members 1": "Adding 1 member: 184 moves in 17 of 19 groups; 377 partitions of 19 "
     "groups have no reader in a rebalance or more; 3 groups less even than possible afterwards "
-    f"(notifications, orders and telemetry); {ERROR}.",
+    f"(telemetry, notifications and orders); {ERROR}.",
     "plan --remove-members 3": "Removing 3 members: 178 moves in 9 groups; 272 partitions of 9 "
     "groups have no reader in a rebalance or more; 1 group less even than possible afterwards "
     "(telemetry); 7 groups have no member left; 4 have errors, most often (3): changes[0]: 3 is "
     "not a number of members from 1 to 2.",
     "plan --remove-rack a": "Losing rack a: 78 moves in 3 of 18 groups; 104 partitions of 3 groups "
     "have no reader in a rebalance or more; 2 groups less even than possible afterwards "
-    "(notifications and telemetry); 16 groups have members without client.rack, played as if "
+    "(telemetry and notifications); 16 groups have members without client.rack, played as if "
     f"outside the lost rack; {ERROR}.",
     "plan --switch-assignor sticky": "Switching to sticky: 3,462 moves in 15 of 16 groups, in the "
     "first of two bounces (Java; `compare` has the whole); 592 partitions of 16 groups have no "

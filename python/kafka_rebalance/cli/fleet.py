@@ -21,9 +21,8 @@ from kafka_rebalance.notes.lost_rack import loses_rack
 from kafka_rebalance.plans.changes.assignor import SwitchAssignor
 from kafka_rebalance.plans.changes.protocol import SwitchProtocol
 from kafka_rebalance.plans.summary import in_words, without_reader
-from kafka_rebalance.report.fleet import rackless
+from kafka_rebalance.report.fleet import first_of, group_name, rackless
 from kafka_rebalance.report.text.names import counted, cut
-from kafka_rebalance.report.text.names import in_words as list_in_words
 from kafka_rebalance.report.text.sentences import print_wrapped
 
 from . import of_errors
@@ -317,16 +316,14 @@ def _summary(fleet: "OnSpark | Here", done: "Done") -> str:
     return f"{text}{end}"
 
 
-def _first(fleet: "OnSpark | Here", kind: str, groups: int) -> str:
-    """Returns the names of the first of these groups, and how many more there are."""
-    names = [name for _, name in fleet.first(kind, _NAMED)]
-    more = groups - len(names)
-    return list_in_words([*names, f"{more:,} more"] if more else names)
+def _first(fleet: "OnSpark | Here", figure: str, groups: int) -> str:
+    return first_of([group_name(row) for row in fleet.worst(figure, _NAMED)], groups)
 
 
 def _advice(fleet: "OnSpark | Here") -> str:
     """Writes some groups whose assignor never ends to a file; returns a command for the first."""
-    args, wanted = fleet.args, fleet.first("never ends", _EXAMPLES)
+    args, endless = fleet.args, fleet.worst("never ends", _EXAMPLES)
+    wanted = [(row.get("cluster"), row["group_id"]) for row in endless]
     lines = fleet.contract_lines(wanted)
     place = Path(tempfile.mkdtemp(prefix="kafka-rebalance-")) / "never-end.jsonl"
     place.write_text("".join(f"{line}\n" for line in lines.values()), encoding="utf-8")

@@ -9,7 +9,6 @@ import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from kafka_rebalance.bulk import paths
@@ -114,15 +113,18 @@ class Here:
     def causes(self) -> dict[str, int]:
         return {}  # only records have causes of errors
 
-    def first(self, kind: str, most: int) -> list[tuple[str | None, str]]:
-        """Returns (cluster, id) of groups of a kind of `KINDS`: the first `most` by id."""
-        names, is_one = _KINDS[kind]
+    def worst(self, figure: str, most: int, change: str | None = None) -> list[dict[str, Any]]:
+        """Returns the groups with the most of one of `FIGURES`, and above 0; then by id. If `fleet
+        summary` has planned, `change` selects the plans of one change.
+        """
+        columns, of = _FIGURES[figure]
+        rows = self.rows(("group_id", *["change"] * (change is not None), *columns))
         found = [
-            (row.get("cluster"), row["group_id"])
-            for row in self.rows(names)
-            if row["group_id"] is not None and is_one(row)
+            row | {"figure": int(number)}
+            for row in rows
+            if row.get("change") == change and row["group_id"] is not None and (number := of(row))
         ]
-        return sorted(found, key=lambda pair: pair[1])[:most]
+        return heapq.nsmallest(most, found, key=lambda row: (-row["figure"], row["group_id"]))
 
     def contract_lines(
         self, wanted: Iterable[tuple[str | None, str]]
@@ -178,18 +180,6 @@ class Here:
         write_totals(rows, f"{output}/summary")
         return rows, {change: {"change": change, **one.row(1)} for change, one in whole.items()}
 
-    def named(self, changes: Mapping[str, str], most: int) -> dict[str, list[tuple[str, int]]]:
-        """Returns, for each figure, the groups with the most of it after this change: the id and
-        the figure of the first `most`, then by id.
-        """
-        found: dict[str, list[tuple[str, int]]] = {figure: [] for figure in changes}
-        for row in self.rows(("change", *READ)):
-            for figure, change in changes.items():
-                if row["change"] == change and (n := _harm(row, figure)) > 0:
-                    found[figure].append((row["group_id"], n))
-        order = partial(heapq.nsmallest, most, key=lambda pair: (-pair[1], pair[0]))
-        return {figure: order(groups) for figure, groups in found.items()}
-
     def bins(self, figure: str) -> list[Bin]:
         """Returns a histogram over all groups, with the bins of `fleet_histogram`."""
         found: Counter[int] = Counter()
@@ -213,29 +203,24 @@ class Here:
             yield from table.to_pylist()
 
 
-def _harm(row: Mapping[str, Any], figure: str) -> int:
-    """Returns a figure of a row of plans; twin of `HARMS`."""
-    if figure == "without_members":
-        return int(row["error_kind"] == NO_MEMBERS)
-    if row["moves"] is None:
-        return 0
-    if figure == "uneven":
-        after, best = row["balance_after"], row["balance_possible"]
-        return int(after["max"] - after["min"] - best["max"] + best["min"])
-    return int(row[figure])
+def _above(row: Mapping[str, Any]) -> int:
+    """Returns by how much a plan ends less even than possible; 0 for an error."""
+    after, best = row["balance_after"], row["balance_possible"]
+    return after["max"] - after["min"] - best["max"] + best["min"] if after and best else 0
 
 
-_KINDS: dict[str, tuple[Sequence[str], Callable[[Mapping[str, Any]], bool]]] = {
-    "never ends": (("group_id", "error_kind"), lambda row: row["error_kind"] == "never-ends"),
+_FIGURES: dict[str, tuple[Sequence[str], Callable[[Mapping[str, Any]], Any]]] = {
+    "never ends": (("error_kind",), lambda row: row["error_kind"] == "never-ends"),
     "better": (
-        ("group_id", "assignor", "recommended"),
-        lambda row: (
-            row["assignor"] is not None and row["recommended"] not in (None, row["assignor"])
-        ),
+        ("assignor", "recommended"),
+        lambda row: row["assignor"] and row["recommended"] not in (None, row["assignor"]),
     ),
-    "uneven": (READ, lambda row: _harm(row, "uneven") > 0),
+    "without_members": (("error_kind",), lambda row: row["error_kind"] == NO_MEMBERS),
+    "uneven": ([one for one in READ if one.startswith(("balance_after", "balance_p"))], _above),
+    "waiting": (("waiting",), lambda row: row["waiting"]),
+    "unavailable": (("unavailable",), lambda row: row["unavailable"]),
 }
-"""Twin of `KINDS`: the columns that a condition reads, and the condition."""
+"""Twin of `FIGURES`: the columns that a figure reads, and the figure."""
 
 
 def _read(files: Iterable[Split]) -> Iterator[tuple[str | None, str, dict[str, Any]]]:

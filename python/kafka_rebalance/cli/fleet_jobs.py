@@ -6,7 +6,7 @@ The functions below the class are for `fleet` without Spark, too.
 
 import argparse
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
@@ -90,15 +90,22 @@ class OnSpark:
         found = answers.select(*schema.keys(answers.schema), *names)
         return (row.asDict() for row in found.toLocalIterator())
 
-    def first(self, kind: str, most: int) -> list[tuple[str | None, str]]:
-        """Returns (cluster, id) of groups of a kind of `KINDS`: the first `most` by id."""
+    def worst(self, figure: str, most: int, change: str | None = None) -> list[dict[str, Any]]:
+        """Returns as `Here.worst`."""
+        from pyspark.sql import functions as f
+
         from kafka_rebalance.spark import schema
 
-        answers = self._spark.read.parquet(self.args.output)
-        clusters = schema.keys(answers.schema)
-        found = answers.where(f"{KINDS[kind]} and group_id is not null")
-        rows = found.select(*clusters, "group_id").orderBy("group_id").limit(most).collect()
-        return [(row["cluster"] if clusters else None, row["group_id"]) for row in rows]
+        if change is None:
+            rows = self._spark.read.parquet(self.args.output)
+        else:
+            assert self._plans is not None
+            rows = self._plans.where(f.col("change") == change)
+        figured = f.expr(FIGURES[figure]).cast("bigint").alias("figure")
+        found = rows.select(*schema.keys(rows.schema), "group_id", figured)
+        found = found.where("figure > 0 and group_id is not null")
+        top = found.orderBy(f.desc("figure"), "group_id").limit(most).collect()
+        return [row.asDict() for row in top]
 
     def contract_lines(
         self, wanted: Iterable[tuple[str | None, str]]
@@ -152,19 +159,6 @@ class OnSpark:
         assert self._plans is not None
         rows = fleet_histogram(self._plans.where("change = ''")).collect()
         return sorted(rows, key=lambda row: row["low"])
-
-    def named(self, changes: Mapping[str, str], most: int) -> dict[str, list[tuple[str, int]]]:
-        """Returns as `Here.named`."""
-        from pyspark.sql import functions as f
-
-        assert self._plans is not None
-        found = {}
-        for figure, change in changes.items():
-            rows = self._plans.where(f.col("change") == change)
-            rows = rows.select("group_id", f.expr(HARMS[figure]).cast("bigint").alias("n"))
-            top = rows.where("n > 0").orderBy(f.desc("n"), "group_id").limit(most).collect()
-            found[figure] = [(row["group_id"], row["n"]) for row in top]
-        return found
 
     def bins(self, figure: str) -> list[Bin]:
         """Returns a histogram of a figure over all groups, for the next rebalance."""
@@ -241,19 +235,15 @@ def asked(args: argparse.Namespace) -> dict[str, Any]:
     return {name: vars(args)[name] for name in names if name in vars(args)}
 
 
-HARMS = {
-    "uneven": "balance_after.max - balance_after.min - balance_possible.max + balance_possible.min",
+FIGURES = {
+    "never ends": "error_kind = 'never-ends'",
+    "better": "assignor != recommended",
     "without_members": f"error_kind = '{NO_MEMBERS}'",
+    "uneven": "balance_after.max - balance_after.min - balance_possible.max + balance_possible.min",
     "waiting": "waiting",
     "unavailable": "unavailable",
 }
-"""A figure of the summary's first sentence -> its expression over a row of plans."""
-KINDS = {
-    "never ends": "error_kind = 'never-ends'",
-    "better": "assignor != recommended",
-    "uneven": f"{HARMS['uneven']} > 0",
-}
-"""Groups that a first sentence or an advice names -> a condition on a row of answers."""
+"""The figures of `worst`: a number of a row of answers, or a condition."""
 
 
 def recommendable() -> list[str]:

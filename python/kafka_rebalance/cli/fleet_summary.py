@@ -19,7 +19,13 @@ from kafka_rebalance.bulk.output_directory import whole_directory
 from kafka_rebalance.bulk.paths import local
 from kafka_rebalance.errors import GroupError
 from kafka_rebalance.notes.lost_rack import loses_rack
-from kafka_rebalance.report.fleet import FleetReport, Totals, WorstGroup, worst_changes
+from kafka_rebalance.report.fleet import (
+    FleetReport,
+    Totals,
+    WorstGroup,
+    group_name,
+    worst_changes,
+)
 from kafka_rebalance.report.text.names import counted
 from kafka_rebalance.report.text.sentences import print_note, print_wrapped
 
@@ -94,7 +100,7 @@ def _write(fleet: Fleet, output: str, directory: Path) -> dict[str, Any]:
     seconds = round(time.perf_counter() - start, 1)
     left_out = fleet.left_out()
     every = [totals[change] for change in changes if change in totals]
-    worst = {name: one["change"] for name, one in worst_changes(every).items()}
+    shown = {"uneven": ""} | {name: one["change"] for name, one in worst_changes(every).items()}
     report = FleetReport(
         f"{counted(now['groups'], 'group')}: balance, moves and racks",
         _notes(args, now, error, left_out),
@@ -104,7 +110,12 @@ def _write(fleet: Fleet, output: str, directory: Path) -> dict[str, Any]:
         {rack: totals[change] for change, rack in lost.items() if change in totals},
         _clusters(rows),
         _keep_worst(fleet, rows, directory),
-        fleet.named({"uneven": "", **worst}, _NAMED),
+        {
+            figure: [
+                (group_name(row), row["figure"]) for row in fleet.worst(figure, _NAMED, change)
+            ]
+            for figure, change in shown.items()
+        },
         found.get("", 0),
     )
     directory.mkdir(parents=True, exist_ok=True)

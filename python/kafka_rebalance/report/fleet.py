@@ -12,7 +12,7 @@ from kafka_rebalance.frozen import Frozen
 from kafka_rebalance.group.html_tables import escaped
 from kafka_rebalance.plans.changes.members import RemoveMembers
 from kafka_rebalance.plans.changes.text import change_from_text
-from kafka_rebalance.report.text.names import counted, in_words
+from kafka_rebalance.report.text.names import counted, cut, in_words
 from kafka_rebalance.report.text.pages import bar_chart, page, scrolled
 
 Totals = Any
@@ -97,11 +97,21 @@ class FleetReport(Frozen):
 
     def _named(self, figure: str, groups: int = 0) -> str:
         """Returns the worst groups, each with its figure if it counts partitions; then the rest."""
+        found = self.named.get(figure, ())
         count = figure in ("waiting", "unavailable")
-        names = [f"{name} ({n:,})" if count else name for name, n in self.named.get(figure, ())]
-        if (more := groups - len(names)) > 0:
-            names.append(f"{more:,} more" if names else counted(more, "group"))
-        return in_words(names)
+        return first_of([f"{name} ({n:,})" if count else name for name, n in found], groups)
+
+
+def first_of(names: Sequence[str], groups: int) -> str:
+    """Returns the names of the first of so many groups, and the number of the others."""
+    more = groups - len(names)
+    return in_words([*names, f"{more:,} more"] if more > 0 else names)
+
+
+def group_name(row: Mapping[str, Any]) -> str:
+    """Returns a group's id, after the name of its cluster if that is known."""
+    group = "a line without an id" if row["group_id"] is None else cut(row["group_id"], 60)
+    return f"{cut(row['cluster'], 60)}/{group}" if row.get("cluster") is not None else group
 
 
 def worst_changes(changes: Sequence[Totals]) -> dict[str, Totals]:

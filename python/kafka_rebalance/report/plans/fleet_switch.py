@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 from kafka_rebalance.group.spec import first_of
 from kafka_rebalance.notes.broker import HAS
 from kafka_rebalance.plans.figures import share_text
+from kafka_rebalance.report.fleet import group_name
 from kafka_rebalance.report.text.names import counted, cut
 from kafka_rebalance.report.text.sentences import print_wrapped
 from kafka_rebalance.report.text.tables import print_filled_table
@@ -65,7 +66,7 @@ class FleetSwitch(NamedTuple):
     @property
     def losing(self) -> list[str]:
         """Returns the groups that will read fewer partitions in rack, and the shares."""
-        return [f"{_name(one)} {_shares(one)}" for one in self.can if _loses_racks(one)]
+        return [f"{group_name(one)} {_shares(one)}" for one in self.can if _loses_racks(one)]
 
     @property
     def unknown(self) -> list[_Row]:
@@ -127,7 +128,7 @@ class FleetSwitch(NamedTuple):
             print_wrapped(f"{len(self.can) - _SHOWN:,} more follow in this order; OUTPUT has all.")
         reasons = dict[str, list[str]]()
         for one in self.cannot:
-            reasons.setdefault(one["error"], []).append(_name(one))
+            reasons.setdefault(one["error"], []).append(group_name(one))
         often = sorted(reasons.items(), key=lambda reason: -len(reason[1]))
         for why, names in often[:_SHOWN]:
             problem = re.sub(r"^changes\[\d+\]: ", "", why)
@@ -153,12 +154,6 @@ def _order(row: _Row) -> tuple[Any, ...]:
 
 def _id(row: _Row) -> tuple[str, str]:
     return row["group_id"] or "", row.get("cluster") or ""
-
-
-def _name(row: _Row) -> str:
-    """Returns a group's id, after the name of its cluster if that is known."""
-    group = "a line without an id" if row["group_id"] is None else cut(row["group_id"], 60)
-    return f"{cut(row['cluster'], 60)}/{group}" if row.get("cluster") is not None else group
 
 
 def _cells(row: _Row) -> Iterator[str]:

@@ -8,8 +8,9 @@ from kafka_rebalance.notes.lost_rack import loses_rack
 from kafka_rebalance.notes.note import Note
 from kafka_rebalance.plans.changes.bounces import BounceMembers
 from kafka_rebalance.plans.changes.change import Change
+from kafka_rebalance.plans.changes.topics import AddPartitions, AddTopics
 from kafka_rebalance.plans.clients import class_name
-from kafka_rebalance.plans.figures import Figures
+from kafka_rebalance.plans.figures import Figures, new_partitions
 from kafka_rebalance.plans.rebalance_plan import RebalancePlan
 from kafka_rebalance.plans.summary import in_words, without_reader
 from kafka_rebalance.report.text.names import counted
@@ -21,7 +22,8 @@ class PlanTable:
 
     Three fields count groups. `losing`: the changes remove a rack. `places_guessed`: members have
     racks, and the racks of new partitions' replicas are guessed. `restarts_assumed`: restarts may
-    cause more or fewer rebalances than assumed (`changes/bounces.py`).
+    cause more or fewer rebalances than assumed (`changes/bounces.py`). `new` counts moves of new
+    partitions, which had no owner before.
     """
 
     rows: list[tuple[str, str, Figures]] = field(default_factory=list)
@@ -29,6 +31,7 @@ class PlanTable:
     losing: int = 0
     places_guessed: int = 0
     restarts_assumed: int = 0
+    new: int = 0
     changes: tuple[Change, ...] = ()
 
     def add(self, planned: RebalancePlan) -> None:
@@ -37,6 +40,8 @@ class PlanTable:
         name = class_name(group, planned.assignor) or ""
         self.rows.append((group.group_id, name, planned.figures()))
         self.notes.append((group.group_id, plan_notes(planned, cheap=True)))
+        if any(isinstance(one, AddPartitions | AddTopics) for one in planned.changes):
+            self.new += new_partitions(planned)
         self.losing += loses_rack(map(str, planned.changes))
         has_racks = any(member.rack_id for member in group.members)
         self.places_guessed += planned.places_guessed and has_racks
@@ -50,6 +55,7 @@ class PlanTable:
         figures = [one for _, _, one in self.rows]
         silent = [one for one in figures if one.unavailable]
         moves = counted(sum(one.moves for one in figures), "move")
+        moves += f" ({self.new:,} of new partitions)" * (self.new > 0)
         stops = without_reader(sum(one.unavailable for one in silent), len(silent))
         moving = sum(one.moves > 0 for one in figures)
         groups = f"{moving} of " * (moving < len(figures)) + counted(len(figures), "group")

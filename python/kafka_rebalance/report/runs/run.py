@@ -263,7 +263,7 @@ def spread_text(one: Spread, shown: Shown, never: str = "never") -> str:
 
 def _print_parts(runs: SeedRuns) -> None:
     columns = ["at s", "what happens", "stable after s", "rebalances", unread(runs.held)]
-    columns += ["stopped", "up to s"]
+    columns += ["members that stopped", "up to s"]
     rows = [
         [
             spread_text(Spread.of(part.at_ms for part in each), seconds),

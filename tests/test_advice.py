@@ -282,7 +282,7 @@ def test_the_best_by_seconds_is_printed_if_rounds_recommend_another() -> None:
     line = captured("orders").to_json()
     run = command("compare", "-", "--add-members", 1, stdin=line)
     assert "Switch to cooperative-sticky" in run.stdout
-    assert "0.7 under range and roundrobin." in " ".join(run.stdout.split())
+    assert "0.7 under range, roundrobin and sticky." in " ".join(run.stdout.split())
     without = command("compare", "-", stdin=line)
     assert "partition-s" not in without.stdout.partition("Recommended")[0]
     arguments = ("compare", "-", "--group", "orders", "--add-members", 1, "--json")

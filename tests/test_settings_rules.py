@@ -459,7 +459,7 @@ def test_an_eager_assignor_in_javas_list_keeps_the_group_eager(
     assert [one.rule.id for one in found] == ([] if rule is None else [rule])
     for one in found:
         assert one.played == (
-            "when one of three members joins, 6 of 6 partitions stop, and 2 with "
+            "when one of three members joins, 6 of 6 partitions have no reader, and 2 with "
             "cooperative-sticky alone"
         )
 

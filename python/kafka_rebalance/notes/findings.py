@@ -89,7 +89,8 @@ FINDINGS: dict[FindingKind, Finding] = {
     "behind": Finding("info", "with copies behind",
         "copies of state lack records that their changelogs already have"),
     "eager": Finding("info", "eager",
-        "every rebalance stops all partitions, although the assignor is cooperative"),
+        "every rebalance leaves all partitions without a reader, "
+        "though the assignor is cooperative"),
     "across racks": Finding("info", "reading across racks",
         "a member reads partitions of which no replica is in its rack"),
     "one subscriber": Finding("info", "with a topic of one subscriber",

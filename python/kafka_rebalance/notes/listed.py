@@ -37,9 +37,9 @@ def lists_notes(group: GroupSpec, assignor: str | None) -> Iterator[Note]:
         return
     text = (
         f"The members are eager (rebalance_protocol): beside {protocol_name(assignor)}, they list "
-        "an assignor that is eager only. So each rebalance stops all partitions, and no member "
-        "claims what it had. A rolling bounce of members that list the cooperative assignor alone "
-        "ends this."
+        "an assignor that is eager only. So each rebalance leaves all partitions without a "
+        "reader, and no member claims what it had. A rolling bounce of members that list the "
+        "cooperative assignor alone ends this."
     )
     yield Note("eager", text)
 

@@ -334,7 +334,7 @@ def _next_rebalance(
         text = f"the last leader used the assignor of {whose}, which may answer otherwise"
         yield Note("foreign", f"{text} than Kafka's (nothing to do)")
     if group.assignor is not None and lists_eager(group, group.assignor):
-        yield Note("eager", "each rebalance stops all partitions", ask="compare")
+        yield Note("eager", "each rebalance leaves all partitions without a reader", ask="compare")
     for one in led:
         leads = f" if {one.assignor} answers" if len(led) > 1 else ""
         yield from _led_findings(group, one, leads, engine)

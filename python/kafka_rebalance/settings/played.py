@@ -93,8 +93,8 @@ def join(setup: Setup) -> str:
     setups = setup, setup._replace(config=config)
     stopped, alone = (len({gap.partition for gap in _gaps(_run(one, late="c"))}) for one in setups)
     return (
-        f"when one of three members joins, {stopped} of {_PARTITIONS} partitions stop, and {alone} "
-        "with cooperative-sticky alone"
+        f"when one of three members joins, {stopped} of {_PARTITIONS} partitions have no "
+        f"reader, and {alone} with cooperative-sticky alone"
     )
 
 

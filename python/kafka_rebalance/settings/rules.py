@@ -162,8 +162,9 @@ RULES: tuple[Rule, ...] = (
     Rule("range-first", (_JAVA,), "info",
         "ConsumerCoordinator, selection of the protocol (Kafka, KIP-429)",
         lambda c, _: _mixes(c) and c.assignors[0] != COOPERATIVE,
-        "an eager assignor in the list makes every rebalance stop all partitions, and the first "
-        "assigns: {partition.assignment.strategy}; list cooperative-sticky alone", played.join),
+        "with an eager assignor in the list, every rebalance leaves all partitions without a "
+        "reader, and the first assigns: {partition.assignment.strategy}; list cooperative-sticky "
+        "alone", played.join),
     Rule("eager-listed", (_JAVA,), "warning",
         "ConsumerCoordinator, selection of the protocol (Kafka, KIP-429)",
         lambda c, _: _mixes(c) and c.assignors[0] == COOPERATIVE,

@@ -118,14 +118,16 @@ def _clock(comparison: Comparison, times: Times) -> tuple[str, str]:
         for name, one in times.items()
         if one.unread.median is not None and not lacking_clients(group, name)
     }
-    if recommended not in known or known[recommended] == (least := min(known.values())):
+    if recommended not in known:
         return "", ""
-    best = [name for name, unread in known.items() if unread == least]
+    least = seconds_text(min(known.values()))
+    best = [name for name, unread in known.items() if seconds_text(unread) == least]
+    if recommended in best:
+        return "", ""
     is_mixed = len({_is_eager(group, name) for name in (*best, recommended)}) > 1
     dearer = (
         f" But if a partition starts and stops in 0 ms: {seconds_text(known[recommended])} "
-        f"partition-seconds without a reader under {recommended}, {seconds_text(least)} under "
-        f"{in_words(best)}."
+        f"partition-seconds without a reader under {recommended}, {least} under {in_words(best)}."
     )
     why = "The recommendation counts partitions and moves"
     if not is_mixed or recommended in SERVER_SIDE:

@@ -147,7 +147,7 @@ def _cost(bounce: Bounce, migration: Migration) -> str:
         text += "" if is_cooperative(bounce.assignors) else "; members that list both are eager"
     elif cooperative and new == "cooperative-sticky" and bounce.rebalances:
         text += "; a moving partition is revoked in one rebalance and gained in the next, and only "
-        text += "moving partitions stop"
+        text += "moving partitions have no reader"
         if migration.old == migration.new or protocol_of(migration.old) is RebalanceProtocol.EAGER:
             text += "; members that have not restarted yet still stop all of theirs"
     return text

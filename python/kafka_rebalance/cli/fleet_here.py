@@ -124,7 +124,11 @@ class Here:
             for row in rows
             if row.get("change") == change and row["group_id"] is not None and (number := of(row))
         ]
-        return heapq.nsmallest(most, found, key=lambda row: (-row["figure"], row["group_id"]))
+
+        def order(row: Mapping[str, Any]) -> tuple[int, str, str]:
+            return -row["figure"], row["group_id"], row.get("cluster") or ""
+
+        return heapq.nsmallest(most, found, key=order)
 
     def contract_lines(
         self, wanted: Iterable[tuple[str | None, str]]

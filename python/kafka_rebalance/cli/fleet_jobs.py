@@ -102,9 +102,10 @@ class OnSpark:
             assert self._plans is not None
             rows = self._plans.where(f.col("change") == change)
         figured = f.expr(FIGURES[figure]).cast("bigint").alias("figure")
-        found = rows.select(*schema.keys(rows.schema), "group_id", figured)
+        keys = schema.keys(rows.schema)
+        found = rows.select(*keys, "group_id", figured)
         found = found.where("figure > 0 and group_id is not null")
-        top = found.orderBy(f.desc("figure"), "group_id").limit(most).collect()
+        top = found.orderBy(f.desc("figure"), "group_id", *keys).limit(most).collect()
         return [row.asDict() for row in top]
 
     def contract_lines(

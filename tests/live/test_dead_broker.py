@@ -139,9 +139,9 @@ def test_groups_of_a_dead_broker_are_missing_and_said_to_be(
             assert (one["lag"], one["without_committed_offset"]) == (0, 0)
             found = [f["partitions"] for f in one["findings"] if f["kind"] == "leaderless"]
             assert found == ([without] if without else [])
-    assert "leaderless: lost[1]: no leader answers" in detail
+    assert "leaderless: lost-1: no leader answers" in detail
     assert "Lag: 0 records in 2 partitions; 1 partition without a leader: its lag" in detail
-    assert f"{some_group} reads 1 partition without a leader: lost[1]. Kafka assigns it" in planned
+    assert f"{some_group} reads 1 partition without a leader: lost-1. Kafka assigns it" in planned
     for code, shown, errors, said in (silent, fenced):
         assert code == 3
         assert shown == there

@@ -7,6 +7,7 @@ Source   ConsumerCoordinator of kafka-clients 4.4.0; docs/behaviour/member.md.
 """
 
 import random
+from typing import Literal
 
 from kafka_rebalance.group.model import Topic
 
@@ -20,6 +21,8 @@ from .subscriber import Subscriber
 
 class Consumer(GroupMember):
     """A consumer of a classic group, without I/O. `group_member` explains its use."""
+
+    kind: Literal["consumer"] = "consumer"
 
     def __init__(self, config: ConsumerConfig, *, rng: random.Random) -> None:
         self._subscriber = Subscriber(config, config.assignors())

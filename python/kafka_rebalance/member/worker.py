@@ -30,6 +30,7 @@ Differs  a worker whose configuration is older than the leader's waits without a
 import random
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from typing import Literal
 
 from kafka_rebalance.assignors.connect.engines import assign_eager, handle
 from kafka_rebalance.assignors.connect.incremental import ConnectSpec, Memory
@@ -320,6 +321,8 @@ def revoked_work(message: wire.ConnectAssignment) -> Work:
 
 class Worker(GroupMember):
     """A Connect worker: it starts and stops the connectors and tasks that its group assigns."""
+
+    kind: Literal["worker"] = "worker"
 
     def __init__(self, config: WorkerConfig, *, url: str, rng: random.Random) -> None:
         self._herder = Herder(config, url)

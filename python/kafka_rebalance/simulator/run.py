@@ -11,10 +11,9 @@ starts later joins a running group, so its start is one of the scenario's events
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from operator import attrgetter
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from kafka_rebalance.coordinator.broker_assigned.group import INITIAL_EPOCH
-from kafka_rebalance.coordinator.consumer_group.group import ConsumerGroup
 from kafka_rebalance.coordinator.machine.events import Transition
 from kafka_rebalance.frozen import Frozen
 from kafka_rebalance.group.html_tables import small_table
@@ -22,6 +21,9 @@ from kafka_rebalance.wire.messages import GroupState
 
 from .intervals import Gap, Hold
 from .scenario import Happening, Kind, Scenario
+
+if TYPE_CHECKING:
+    from kafka_rebalance.coordinator.consumer_group.group import ConsumerGroup
 
 
 @dataclass(slots=True)
@@ -175,7 +177,7 @@ class Rebalances:
             running.is_cut_off = transition.after is GroupState.DEAD
             running.generation_id = transition.generation_id
 
-    def watch_epochs(self, now_ms: int, group: ConsumerGroup, cause: str) -> bool:
+    def watch_epochs(self, now_ms: int, group: "ConsumerGroup", cause: str) -> bool:
         """Records a change of a consumer group's epochs. Returns whether the group epoch has grown.
 
         A rebalance lasts from a new group epoch until all members have their targets. A round of it

@@ -19,6 +19,8 @@ class Request(Message):
 
     response = Response
     """The class of the request's response."""
+    handler = ("", "")
+    """The only type of group that takes the request, and the name of its method for it."""
 
     def refused(self, error: ErrorCode) -> Response:
         """Returns the response that refuses the request with `error`."""

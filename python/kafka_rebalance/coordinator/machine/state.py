@@ -9,12 +9,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMappin
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from enum import Enum
-from typing import Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from kafka_rebalance.frozen import Frozen
 from kafka_rebalance.group.model import id_text
 from kafka_rebalance.java.hash_map import Uuid
-from kafka_rebalance.wire.broker_records import BrokerRecord
 from kafka_rebalance.wire.classic_groups import DeleteGroups, JoinGroupResponse, SyncGroupResponse
 from kafka_rebalance.wire.error_codes import ErrorCode
 from kafka_rebalance.wire.messages import GroupState, Request, Response
@@ -28,6 +27,9 @@ from .cluster import ClusterTopics
 from .continuations import Answer, AnswerClassicMember, Continuation, SendResponse
 from .deadlines import INITIAL_REBALANCE, SESSION, DeadlineKey, Deadlines
 from .events import Append, Drop, Effect, LogRecord, Received, Respond, Transition
+
+if TYPE_CHECKING:
+    from kafka_rebalance.wire.broker_records import BrokerRecord
 
 
 class Ownership(Enum):
@@ -70,7 +72,7 @@ class Write(Frozen):
     created: tuple[Created, ...] = ()
     deleted: tuple[AnyGroup, ...] = ()
     group_id: str | None = None
-    batch: tuple[BrokerRecord, ...] = ()
+    batch: "tuple[BrokerRecord, ...]" = ()
     after: Group | None = None
     now_ms: int = 0
 
@@ -351,7 +353,7 @@ class GroupKind:
     """Handles a passed deadline; deadlines that only other kinds of groups have are ignored."""
     tombstones: Callable[[Any], list[LogRecord]]
     """Returns the records that remove a group, without those of its offsets."""
-    replay: Callable[[Groups, BrokerRecord, int], None]
+    replay: "Callable[[Groups, BrokerRecord, int], None]"
     """Applies one record; the last argument is the time in ms. Errors: IllegalRecord."""
     refuse_commit: Callable[
         [Shard, Received, Any, CommitRequest, Iterable[OffsetToCommit]], ErrorCode

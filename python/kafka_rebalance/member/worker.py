@@ -35,6 +35,7 @@ from typing import Literal
 from kafka_rebalance.assignors.connect.engines import assign_eager, handle
 from kafka_rebalance.assignors.connect.incremental import ConnectSpec, Memory
 from kafka_rebalance.assignors.connect.work import Task, Work
+from kafka_rebalance.frozen import Mutable
 from kafka_rebalance.wire import connect_protocol as wire
 from kafka_rebalance.wire.classic_groups import JoinGroupProtocol, JoinGroupResponse
 from kafka_rebalance.wire.messages import Response
@@ -59,8 +60,7 @@ class Configuration:
     connectors: Mapping[str, int] = field(default_factory=dict)
 
 
-@dataclass(slots=True)
-class Herder:
+class Herder(Mutable):
     """A worker's role, and the state that only workers have."""
 
     config: WorkerConfig

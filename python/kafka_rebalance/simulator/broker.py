@@ -9,11 +9,12 @@ Source   KafkaApis.handleOffsetCommit (Kafka 4.4.0).
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import TYPE_CHECKING, Any
 
 import kafka_rebalance.coordinator.machine.events as c
 from kafka_rebalance.coordinator.coordinator import Coordinator
+from kafka_rebalance.frozen import Mutable
 from kafka_rebalance.wire.broker_groups import ConsumerGroupHeartbeat
 from kafka_rebalance.wire.classic_groups import (
     FindCoordinator,
@@ -31,8 +32,7 @@ if TYPE_CHECKING:
     from .journal import Entry
 
 
-@dataclass(eq=False, slots=True)
-class Broker:
+class Broker(Mutable):
     """The broker that coordinates the group.
 
     `has` returns whether a partition exists. `watch` receives each change of a classic group's

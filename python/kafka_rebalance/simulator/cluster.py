@@ -13,10 +13,10 @@ Source   KRaftMetadataCache (a broker publishes topics as it replays the log), M
 import random
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from kafka_rebalance.coordinator.machine.events import ClusterTopic, TopicsChanged
+from kafka_rebalance.frozen import Mutable
 from kafka_rebalance.group.model import Topic, id_text, uuid_of
 from kafka_rebalance.member.consumer import Consumer
 from kafka_rebalance.member.interface import MetadataUpdated
@@ -159,8 +159,7 @@ class SimulatedCluster:
                     yield f"{name}-{number}"
 
 
-@dataclass(eq=False, slots=True)
-class Metadata:
+class Metadata(Mutable):
     """Decides when clients request metadata, and sends them the metadata by `deliver`.
 
         age       each client requests them every `metadata.max.age.ms`, first at a random time

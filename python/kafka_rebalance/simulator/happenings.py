@@ -2,9 +2,10 @@
 """Carries out the scenario's events: members start and stop, brokers go down, topics grow."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 import kafka_rebalance.member.interface as m
+from kafka_rebalance.frozen import Mutable
 
 from .agenda import Agenda, Back, ClientRequest, Loading, Unstuck
 from .broker import Broker
@@ -17,8 +18,7 @@ from .run import Absence
 from .scenario import Happening, Kind, MemberConfig, Scenario
 
 
-@dataclass(eq=False, slots=True)
-class Happenings:
+class Happenings(Mutable):
     """Carries out the scenario's events when they are due, and their later consequences."""
 
     scenario: Scenario

@@ -8,10 +8,11 @@ silent   The coordinator runs with `vouched`: it times a member's session only a
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING
 
 from kafka_rebalance.coordinator.machine.events import Heard, Silent
+from kafka_rebalance.frozen import Mutable
 from kafka_rebalance.member.interface import Vouched
 from kafka_rebalance.wire.messages import GroupState
 
@@ -25,8 +26,7 @@ if TYPE_CHECKING:
     from .process import AnyMember
 
 
-@dataclass(eq=False, slots=True)
-class Liveness:
+class Liveness(Mutable):
     """Lets idle members skip heartbeats; reports the ids in `silent` to the coordinator."""
 
     agenda: Agenda

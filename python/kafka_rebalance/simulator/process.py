@@ -6,10 +6,11 @@ application does not poll while it processes records.
 """
 
 import random
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from dataclasses import field, replace
+from typing import TYPE_CHECKING, TypeAlias
 
 import kafka_rebalance.member.interface as m
+from kafka_rebalance.frozen import Mutable
 from kafka_rebalance.member.config import WorkerConfig
 from kafka_rebalance.member.consumer import Consumer
 from kafka_rebalance.wire.broker_groups import ConsumerGroupHeartbeat
@@ -26,16 +27,15 @@ if TYPE_CHECKING:
 
     from .journal import Entry
 
-    AnyConsumer = Consumer | AsyncConsumer
-    AnyMember = AnyConsumer | Worker
+    AnyConsumer: TypeAlias = Consumer | AsyncConsumer
+    AnyMember: TypeAlias = AnyConsumer | Worker
 
 _HEARTBEATS = (Heartbeat, ConsumerGroupHeartbeat)
 _CALLS = (m.Revoked, m.Assigned, m.Lost)
 Sends = list[tuple[int, m.Send]]  # requests, each with the time at which it leaves the process
 
 
-@dataclass(slots=True)
-class Process:
+class Process(Mutable):
     """A process of the scenario. `started` holds (time in ms, connector) of the newest starts."""
 
     plan: MemberPlan

@@ -7,11 +7,11 @@ argument.
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from enum import Enum
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
-from kafka_rebalance.frozen import Frozen
+from kafka_rebalance.frozen import Frozen, Mutable
 from kafka_rebalance.group.model import id_text
 from kafka_rebalance.java.hash_map import Uuid
 from kafka_rebalance.wire.classic_groups import DeleteGroups, JoinGroupResponse, SyncGroupResponse
@@ -89,8 +89,7 @@ class Waiting(NamedTuple):
     append_ids: set[int]
 
 
-@dataclass(slots=True)
-class Shard:
+class Shard(Mutable):
     """A coordinator's state. `now_ms` and `effects` belong to the event that is being handled.
 
     Kafka's GroupCoordinatorShard, too, has the groups of one partition of `__consumer_offsets`.

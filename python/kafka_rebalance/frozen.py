@@ -6,6 +6,7 @@ It takes a third of a millisecond to make a dataclass. A command imports hundred
 
 from _thread import RLock  # `threading` imports for longer than the prompts need
 from dataclasses import MISSING, FrozenInstanceError, dataclass, field, fields, is_dataclass
+from functools import partial
 from typing import Any, ClassVar, dataclass_transform
 
 _MAKING = RLock()
@@ -39,7 +40,7 @@ def _make(kind: type["_Lazy"]) -> None:
     equal = meta(kind.__name__, kind.__bases__, named, is_copy=True)
     is_message = issubclass(kind, Message)
     dataclass(init=False, eq=False, repr=False, kw_only=is_message)(equal)
-    made = vars(equal) | {"__init__": _constructor(equal)}
+    made = vars(equal) | {"__init__": _Constructor(equal)}
     for name in before.keys() - made.keys():
         delattr(kind, name)  # the default_factory of a field
     for name in (*(made.keys() - left - {"__setattr__", "__delattr__"}), *_WHEN_USED):
@@ -54,7 +55,40 @@ class _Default:
         return "<factory>"
 
 
-def _constructor(kind: type["_Lazy"]) -> Any:
+class _Constructor:
+    """Stands for `__init__`, which takes as long to compile as this takes for a hundred objects."""
+
+    def __init__(self, kind: type["_Lazy"]) -> None:
+        given = [one for one in fields(kind) if one.init]
+        self.kind, self.left, self.size = kind, 20, len(given)
+        self.names = [one.name for one in given if not one.kw_only]
+        self.defaults = {one.name: one.default for one in given if one.default is not MISSING}
+        calls = {one.name: one.default_factory for one in given}
+        self.factories = [(name, call) for name, call in calls.items() if call is not MISSING]
+        self.is_checked = hasattr(kind, "__post_init__")
+
+    def __get__(self, one: Any, kind: type["_Lazy"]) -> Any:
+        self.left -= 1
+        if one is None or self.left < 0:
+            setattr(kind, "__init__", made := _compiled(self.kind))  # noqa: B010
+            return made if one is None else made.__get__(one)
+        return partial(self._call, one)
+
+    def _call(self, one: Any, *args: Any, **given: Any) -> None:
+        values = {**self.defaults, **dict(zip(self.names, args, strict=False)), **given}
+        for name, call in self.factories:
+            if name not in values:
+                values[name] = call()
+        twice = not given.keys().isdisjoint(self.names[: len(args)])
+        if twice or len(args) > len(self.names) or len(values) != self.size:
+            _compiled(self.kind)(one, *args, **given)  # raises the TypeError
+        for name, value in values.items():
+            object.__setattr__(one, name, value)
+        if self.is_checked:
+            one.__post_init__()
+
+
+def _compiled(kind: type["_Lazy"]) -> Any:
     """Returns `__init__`, in a third of the time in which `dataclass(frozen=True)` makes it."""
     scope: dict[str, Any] = {"_set": object.__setattr__, "_default": _Default()}
     given: dict[bool, list[str]] = {False: ["self"], True: []}

@@ -30,6 +30,8 @@ K = TypeVar("K")
 
 
 class _Node(Mutable, Generic[K]):
+    """A key in a slot's chain or tree."""
+
     key: K
     hash: int  # the spread hash, as a signed 32-bit number
     tie: Any  # a value that orders keys with equal hashes, as Comparable.compareTo does

@@ -51,7 +51,7 @@ class Coordinator:
     """A group coordinator. `new_id` returns the last 36 characters of a member's new id.
 
     `vouched` is for simulations: joined members count as alive until the host reports Silent, so
-    their heartbeats need not be simulated.
+    their heartbeats need not be simulated. `is_logged=False` is for those that read no records.
     """
 
     def __init__(
@@ -60,8 +60,10 @@ class Coordinator:
         new_id: Callable[[], str] | None = None,
         *,
         vouched: bool = False,
+        is_logged: bool = True,
     ) -> None:
-        self._state = Shard(config or CoordinatorConfig(), new_id or counted_ids(), KINDS, vouched)
+        new_id, config = new_id or counted_ids(), config or CoordinatorConfig()
+        self._state = Shard(config, new_id, KINDS, vouched, is_logged)
 
     @property
     def config(self) -> CoordinatorConfig:

@@ -62,7 +62,11 @@ class Simulation:
         self._journal = journal
         self._epochs: tuple[int, int, str] | None = None
         self._rebalances = Rebalances()
-        coordinator = Coordinator(scenario.broker, new_id(scenario), vouched=True)
+        loads = any(one.kind in (Kind.MOVE, Kind.AWAY) for one in scenario.happenings)
+        is_logged = loads or journal is not None
+        coordinator = Coordinator(
+            scenario.broker, new_id(scenario), vouched=True, is_logged=is_logged
+        )
         self._broker = Broker(
             coordinator,
             self._cluster.has,

@@ -3,6 +3,7 @@
 
 from dataclasses import fields, is_dataclass
 from enum import Enum
+from functools import cache
 from typing import Any
 
 from kafka_rebalance.frozen import Frozen, Message
@@ -27,6 +28,7 @@ class Request(Message):
         return self.response(error_code=error)  # type: ignore[call-arg]
 
 
+@cache
 def field_names(kind: Any) -> tuple[str, ...]:
     """Returns the names of the fields of a message's class; none for any other class."""
     if is_dataclass(kind):

@@ -107,6 +107,7 @@ class Shard(Mutable):
     new_id: Callable[[], str]
     kinds: Mapping[str, "GroupKind"] = field(default_factory=dict)
     vouched: bool = False  # the host reports silent members; other members are alive
+    is_logged: bool = True  # else the host never reads records of classic groups: they are empty
     ownership: Ownership = Ownership.ACTIVE
     groups: dict[str, AnyGroup] = field(default_factory=dict)
     durable: dict[str, AnyGroup | None] = field(default_factory=dict)
@@ -306,6 +307,9 @@ class Shard(Mutable):
         self.effects.append(Transition(group.group_id, before, group.state, group.generation_id))
 
     # Append ---------------------------------------------------------------------------------------
+
+    def record(self, make: Callable[..., LogRecord], *of: Any) -> LogRecord:
+        return make(*of) if self.is_logged else LogRecord(b"", b"")
 
     def append(
         self,

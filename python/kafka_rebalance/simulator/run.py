@@ -139,13 +139,13 @@ class Rebalances:
     def __init__(self) -> None:
         self.seen: list[Rebalance] = []
         self.joined_ms: dict[str, int] = {}
-        self._names: dict[str, str] = {}
+        self.names: dict[str, str] = {}
         # A consumer group's epochs, and since when (ms) its targets are older than its epoch.
         self._epoch = self._assignment_epoch = INITIAL_EPOCH
         self._untargeted_since: int | None = None
 
     def learn(self, member_id: str, name: str, now_ms: int) -> None:
-        self._names[member_id] = name
+        self.names[member_id] = name
         self.joined_ms.setdefault(name, now_ms)
 
     def watch(
@@ -203,7 +203,7 @@ class Rebalances:
 
     def _begin(self, running: Rebalance | None, now_ms: int, generation_id: int, why: str) -> None:
         """Begins a rebalance, or adds a cause to the running one; `why` contains members' ids."""
-        for member_id, name in self._names.items():
+        for member_id, name in self.names.items():
             why = why.replace(member_id, name)
         if running is None:
             running = Rebalance(len(self.seen) + 1, [], now_ms, generation_id)

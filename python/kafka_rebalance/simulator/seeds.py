@@ -127,7 +127,7 @@ def simulate_seeds(
         run = simulate(of_seed(scenario, seed, seeds[0]), progress=shown)
         first = first or run
         sums.append(totals(run))
-        parts.append(tuple(_parts(run)))
+        parts.append(tuple(parts_of(run)))
         crashed.append(dict(run.crashed))
     if first is None:
         raise ValueError("seeds: is empty")
@@ -214,7 +214,8 @@ def _delays(
     return {at: drawn[lead(at)] for at in leader}
 
 
-def _parts(run: Run) -> Iterable[Part[int | None]]:
+def parts_of(run: Run) -> Iterable[Part[int | None]]:
+    """Yields the figures between the scenario's events."""
     unread, stopped = unavailability(run), stops(run)
     all_of = settlings(run)
     ends = [*(one.at_ms for one in all_of[1:]), run.until_ms]

@@ -38,6 +38,7 @@ from .scenario import Happening, Kind, MemberPlan, Scenario
 
 if TYPE_CHECKING:
     from .journal import Entry
+    from .twins import Twins
 
 _BROKER = "broker"
 _JOINED = (JoinGroupResponse, ConsumerGroupHeartbeatResponse)
@@ -46,13 +47,19 @@ _JOINED = (JoinGroupResponse, ConsumerGroupHeartbeatResponse)
 class Simulation:
     """Connects the parts of a simulation. `run` plays the scenario once."""
 
-    def __init__(self, scenario: Scenario, journal: "list[Entry] | None" = None) -> None:
+    def __init__(
+        self,
+        scenario: Scenario,
+        journal: "list[Entry] | None" = None,
+        twins: "Twins | None" = None,
+    ) -> None:
         self.scenario = scenario
         self.events = 0
         self._agenda = scheduled.Agenda()
         self._rng = random.Random(scenario.seed)
         self._wire = Wire(scenario.network, self._rng)
-        self._holds = Holds()
+        self._twins = twins
+        self._holds = Holds() if twins is None else twins
         self._cluster = SimulatedCluster(scenario, self._holds)
         self._processes = {plan.name: self._process(plan, journal) for plan in scenario.members}
         self._sent = 0
@@ -62,11 +69,9 @@ class Simulation:
         self._journal = journal
         self._epochs: tuple[int, int, str] | None = None
         self._rebalances = Rebalances()
-        loads = any(one.kind in (Kind.MOVE, Kind.AWAY) for one in scenario.happenings)
-        is_logged = loads or journal is not None
-        coordinator = Coordinator(
-            scenario.broker, new_id(scenario), vouched=True, is_logged=is_logged
-        )
+        kept = journal is not None or scenario.moves_coordinator
+        new = new_id(scenario)
+        coordinator = Coordinator(scenario.broker, new, vouched=True, is_logged=kept)
         self._broker = Broker(
             coordinator,
             self._cluster.has,
@@ -241,6 +246,10 @@ class Simulation:
             self._sent += 1
             arrive = self._asked[self._sent] = scheduled.Arrive(name, incarnation, send, self._sent)
             self._agenda.push(self._wire.arrival_ms(name, _BROKER, at), arrive)
+        if self._twins is not None and isinstance(answer, JoinGroupResponse) and answer.members:
+            ids = {key: self._processes[name] for key, name in self._rebalances.names.items()}
+            assert isinstance(member, Consumer)
+            self._twins.lead(member, answer, sends, ids)
         if process.started:
             for at, connector in process.started:
                 self._agenda.push(at, scheduled.Started(name, incarnation, connector))

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from kafka_rebalance.frozen import Frozen, Message
+from kafka_rebalance.frozen import Frozen, Message, Mutable
 from kafka_rebalance.plans.changes.members import AddMembers
 from kafka_rebalance.wire.messages import Tick
 
@@ -71,6 +71,21 @@ def test_it_is_the_class_that_dataclass_makes() -> None:
     assert (Named(x=2), hash(Named(x=2))) == (Named(x=2), hash(Named(x=2)))
     with pytest.raises(TypeError):
         Named(2)  # type: ignore[call-arg]
+
+
+def test_objects_that_change_are_compared_by_identity() -> None:
+    class State(Mutable):
+        a: int
+        b: list[int] = field(default_factory=list)
+        later: str = field(init=False)
+
+    class Kind(State):
+        a: int = 3
+
+    one = Kind()
+    one.a, one.later = 4, "x"
+    assert (one.a, one.b, one.later, one == replace(State(4), b=one.b)) == (4, [], "x", False)
+    assert len({one, Kind(), copy.copy(one)}) == 3
 
 
 def test_threads_that_use_a_class_first_see_it_whole() -> None:

@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The base classes of values that become dataclasses when they are first used.
+"""The base classes of values and states that become dataclasses when they are first used.
 
 It takes a third of a millisecond to make a dataclass. A command imports hundreds, and uses few.
 """
 
 from _thread import RLock  # `threading` imports for longer than the prompts need
 from dataclasses import MISSING, FrozenInstanceError, dataclass, field, fields, is_dataclass
+from functools import partial
 from typing import Any, ClassVar, dataclass_transform
 
 _MAKING = RLock()
@@ -17,7 +18,7 @@ class _WhenUsed:
     def __init__(self, name: str) -> None:
         self.name = name
 
-    def __get__(self, one: object, kind: type["Frozen"]) -> Any:
+    def __get__(self, one: object, kind: type["_Lazy"]) -> Any:
         with _MAKING:
             if vars(kind).get(self.name) is self:
                 (_make if self.name in _WHEN_USED else _complete)(kind)
@@ -30,7 +31,7 @@ _WHEN_USED = {
 _WHEN_COMPARED = {name: _WhenUsed(name) for name in ("__eq__", "__hash__", "__repr__")}
 
 
-def _make(kind: type["Frozen"]) -> None:
+def _make(kind: type["_Lazy"]) -> None:
     """Copies the result of `dataclass` on an equal class, so no thread sees a half-made class."""
     meta: Any = type(kind)
     left = {*_WHEN_USED, "__dict__", "__weakref__"}
@@ -39,7 +40,7 @@ def _make(kind: type["Frozen"]) -> None:
     equal = meta(kind.__name__, kind.__bases__, named, is_copy=True)
     is_message = issubclass(kind, Message)
     dataclass(init=False, eq=False, repr=False, kw_only=is_message)(equal)
-    made = vars(equal) | {"__init__": _constructor(equal)}
+    made = vars(equal) | {"__init__": _Constructor(equal)}
     for name in before.keys() - made.keys():
         delattr(kind, name)  # the default_factory of a field
     for name in (*(made.keys() - left - {"__setattr__", "__delattr__"}), *_WHEN_USED):
@@ -54,12 +55,47 @@ class _Default:
         return "<factory>"
 
 
-def _constructor(kind: type["Frozen"]) -> Any:
+class _Constructor:
+    """Stands for `__init__`, which takes as long to compile as this takes for a hundred objects."""
+
+    def __init__(self, kind: type["_Lazy"]) -> None:
+        given = [one for one in fields(kind) if one.init]
+        self.kind, self.left, self.size = kind, 20, len(given)
+        self.names = [one.name for one in given if not one.kw_only]
+        self.defaults = {one.name: one.default for one in given if one.default is not MISSING}
+        calls = {one.name: one.default_factory for one in given}
+        self.factories = [(name, call) for name, call in calls.items() if call is not MISSING]
+        self.is_checked = hasattr(kind, "__post_init__")
+
+    def __get__(self, one: Any, kind: type["_Lazy"]) -> Any:
+        self.left -= 1
+        if one is None or self.left < 0:
+            setattr(kind, "__init__", made := _compiled(self.kind))  # noqa: B010
+            return made if one is None else made.__get__(one)
+        return partial(self._call, one)
+
+    def _call(self, one: Any, *args: Any, **given: Any) -> None:
+        values = {**self.defaults, **dict(zip(self.names, args, strict=False)), **given}
+        for name, call in self.factories:
+            if name not in values:
+                values[name] = call()
+        twice = not given.keys().isdisjoint(self.names[: len(args)])
+        if twice or len(args) > len(self.names) or len(values) != self.size:
+            _compiled(self.kind)(one, *args, **given)  # raises the TypeError
+        for name, value in values.items():
+            object.__setattr__(one, name, value)
+        if self.is_checked:
+            one.__post_init__()
+
+
+def _compiled(kind: type["_Lazy"]) -> Any:
     """Returns `__init__`, in a third of the time in which `dataclass(frozen=True)` makes it."""
     scope: dict[str, Any] = {"_set": object.__setattr__, "_default": _Default()}
     given: dict[bool, list[str]] = {False: ["self"], True: []}
-    body = []
+    body, sets = [], "_set(self, {0!r}, {1})" if issubclass(kind, Frozen) else "self.{0} = {1}"
     for one in fields(kind):
+        if not one.init:
+            continue
         name = value = one.name
         argument, scope[f"_default_{name}"] = f"{name}=_default_{name}", one.default
         if one.default_factory is not MISSING:
@@ -68,7 +104,7 @@ def _constructor(kind: type["Frozen"]) -> Any:
         elif one.default is MISSING:
             argument = name
         given[bool(one.kw_only)].append(argument)
-        body.append(f"_set(self, {name!r}, {value})")
+        body.append(sets.format(name, value))
     body.append("self.__post_init__()" if hasattr(kind, "__post_init__") else "pass")
     named = ["*", *given[True]] if given[True] else []
     exec(f"def __init__({', '.join((*given[False], *named))}):\n " + "\n ".join(body), scope)
@@ -78,7 +114,7 @@ def _constructor(kind: type["Frozen"]) -> Any:
     return made
 
 
-def _complete(kind: type["Frozen"]) -> None:
+def _complete(kind: type["_Lazy"]) -> None:
     """Makes the methods that compare and show: few classes need them."""
     meta: Any = type(kind)
     bare = meta(kind.__name__, (kind,), {"__doc__": kind.__doc__}, is_copy=True)
@@ -88,17 +124,27 @@ def _complete(kind: type["Frozen"]) -> None:
             setattr(kind, name, made[name])
 
 
-@dataclass_transform(frozen_default=True, field_specifiers=(field,))
-class Frozen:
-    """Makes each subclass a frozen dataclass."""
-
+class _Lazy:
     __dataclass_fields__: ClassVar[dict[str, Any]]
 
     def __init_subclass__(cls, *, is_copy: bool = False) -> None:
-        for name, attribute in () if is_copy else _WHEN_USED.items():
+        super().__init_subclass__()
+        if is_copy or cls.__module__ == __name__:
+            return
+        for name, attribute in _WHEN_USED.items():
             setattr(cls, name, attribute)
-        for name in () if is_copy else _WHEN_COMPARED.keys() - vars(cls).keys():
+        for name in _WHEN_COMPARED.keys() - vars(cls).keys() if issubclass(cls, Frozen) else ():
             setattr(cls, name, _WHEN_COMPARED[name])
+
+
+@dataclass_transform(eq_default=False, field_specifiers=(field,))
+class Mutable(_Lazy):
+    """Makes each subclass a dataclass whose objects change; they are compared by identity."""
+
+
+@dataclass_transform(frozen_default=True, field_specifiers=(field,))
+class Frozen(_Lazy):
+    """Makes each subclass a frozen dataclass."""
 
     def __setattr__(self, name: str, _: object) -> None:
         raise FrozenInstanceError(f"cannot assign to field {name!r}")

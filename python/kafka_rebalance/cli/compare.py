@@ -19,7 +19,7 @@ from kafka_rebalance.plans.clients import class_name
 from kafka_rebalance.plans.leaders import LedPlan, as_led, plans_by_leader
 from kafka_rebalance.plans.rebalance_plan import parse_changes
 from kafka_rebalance.simulator.from_group import is_playable
-from kafka_rebalance.simulator.timing import Timed, assumed, timed, why_untimed
+from kafka_rebalance.simulator.timing import Timed, timed, timed_each, why_untimed
 from kafka_rebalance.switching.comparison import Comparison, alone_label, compare
 
 from .applications import add_planned, compared_settings, replayed, show_settings
@@ -159,15 +159,13 @@ def _show_many(compared: Sequence[Comparison]) -> None:
 def _times(one: Comparison) -> tuple[dict[str, Timed], str]:
     """Returns each assignor's times and the assumptions, or no times and the reason."""
     changes = parse_changes(one.changes)
-    times: dict[str, Timed] = {}
     played = (each.assignor for each in one.candidates if each.figures is not None)
     names = [name for name in played if is_playable(name)]
     try:
-        for name in names:
-            times[name] = timed(one.group, changes, name)
+        times, why = timed_each(one.group, changes, names) if names else ({}, "")
         if one.alone is not None:
             cooperative = one.group.edited(rebalance_protocol="cooperative")
             times[alone_label(one.alone.assignor)] = timed(cooperative, changes, one.alone.assignor)
-        return times, assumed(one.group, changes, names) if names else ""
+        return times, why
     except GroupError as error:
         return {}, why_untimed(error)

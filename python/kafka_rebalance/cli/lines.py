@@ -7,11 +7,12 @@ import re
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import chain
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from kafka_rebalance.errors import GroupError
+from kafka_rebalance.frozen import Mutable
 from kafka_rebalance.group import contract
 from kafka_rebalance.group.group_fields import FIELDS
 from kafka_rebalance.group.line_files import MAX_LINE_BYTES, TOO_LONG, read_lines
@@ -155,8 +156,7 @@ def finish(file: str, lines: int, bad: int, noun: str = "group") -> int:
 _CHARACTERS_IN_SENTENCE = 60
 
 
-@dataclass(slots=True)
-class Leaderless:
+class Leaderless(Mutable):
     """The partitions without a leader, by group id, as contract lines list them."""
 
     of_group: dict[str | None, list[TopicPartition]] = field(default_factory=dict)

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Prints the plans of many groups: a row for each, then sentences on their notes."""
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from kafka_rebalance.frozen import Mutable
 from kafka_rebalance.notes.all_notes import plan_notes
 from kafka_rebalance.notes.lost_rack import loses_rack
 from kafka_rebalance.notes.note import Note
@@ -16,8 +17,7 @@ from kafka_rebalance.plans.summary import in_words, without_reader
 from kafka_rebalance.report.text.names import counted
 
 
-@dataclass(slots=True)
-class PlanTable:
+class PlanTable(Mutable):
     """The rows of many groups, and the groups' notes.
 
     Three fields count groups. `losing`: the changes remove a rack. `places_guessed`: members have

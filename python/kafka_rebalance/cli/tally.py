@@ -4,10 +4,11 @@
 import argparse
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, NamedTuple
 
 from kafka_rebalance.assignors.registry import FOREIGN, STREAM
+from kafka_rebalance.frozen import Mutable
 from kafka_rebalance.group import contract
 from kafka_rebalance.group.model import quoted
 from kafka_rebalance.group.spec import first_of
@@ -68,8 +69,7 @@ _WHY = {
 _GROUPS_NAMED = 3
 
 
-@dataclass(slots=True)
-class Tally:
+class Tally(Mutable):
     """Counts of groups, for the lines below a report and for the exit code.
 
     bad           groups with an error

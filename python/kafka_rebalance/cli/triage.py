@@ -5,12 +5,13 @@ import argparse
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, get_args
 
 from kafka_rebalance.assignors.registry import SERVER_SIDE
 from kafka_rebalance.errors import ClusterError, GroupError, NotReachedError
+from kafka_rebalance.frozen import Mutable
 from kafka_rebalance.group import contract
 from kafka_rebalance.group.model import TopicPartition, shell_option
 from kafka_rebalance.group.ownership import Assignment
@@ -87,8 +88,7 @@ def triaged(
     return look.counted_again(rows) if counts and look.listed else rows, bad
 
 
-@dataclass(slots=True)
-class _Look:
+class _Look(Mutable):
     """One reading of the groups that fit a pattern. `listed` are all groups of the cluster."""
 
     args: argparse.Namespace

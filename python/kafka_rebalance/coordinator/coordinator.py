@@ -16,33 +16,27 @@ Source   GroupCoordinatorService, GroupCoordinatorShard of Kafka 4.4.0.
 """
 
 from collections.abc import Callable, Mapping
+from importlib import import_module
 from itertools import count
 from types import MappingProxyType
 from typing import Any
 
-from kafka_rebalance.wire import broker_groups, offsets
 from kafka_rebalance.wire import classic_groups as classic
+from kafka_rebalance.wire import offsets
 from kafka_rebalance.wire.error_codes import ErrorCode
 from kafka_rebalance.wire.messages import Request, Tick
-from kafka_rebalance.wire.streams_groups import StreamsGroupDescribe, StreamsGroupHeartbeat
 
 from .broker_assigned.group import AssigningGroup
-from .broker_assigned.kind import BrokerAssigned
 from .broker_assigned.members import RequestRefused
 from .classic_group import join_group, member_requests
 from .classic_group.group import Group
-from .classic_group.kind import ClassicGroups, describe_groups, list_groups
+from .classic_group.kind import describe_groups, list_groups
 from .config import CoordinatorConfig
-from .consumer_group.kind import ConsumerGroups
-from .consumer_group.patterns import resolve
-from .machine import appends, events, loading
+from .machine import appends, events
 from .machine.deadlines import DeadlineKey
-from .machine.state import AnyGroup, GroupKind, Ownership, Shard, of_kind
+from .machine.state import AnyGroup, Ownership, Shard, of_kind
 from .offsets import delete as offset_delete
 from .offsets import requests as offset_requests
-from .share_group.initialization import share_state_initialized
-from .share_group.kind import ShareGroups
-from .streams_group.kind import StreamsGroups
 
 
 def counted_ids() -> Callable[[], str]:
@@ -57,7 +51,7 @@ class Coordinator:
     """A group coordinator. `new_id` returns the last 36 characters of a member's new id.
 
     `vouched` is for simulations: joined members count as alive until the host reports Silent, so
-    their heartbeats need not be simulated.
+    their heartbeats need not be simulated. `is_logged=False` is for those that read no records.
     """
 
     def __init__(
@@ -66,8 +60,10 @@ class Coordinator:
         new_id: Callable[[], str] | None = None,
         *,
         vouched: bool = False,
+        is_logged: bool = True,
     ) -> None:
-        self._state = Shard(config or CoordinatorConfig(), new_id or counted_ids(), KINDS, vouched)
+        new_id, config = new_id or counted_ids(), config or CoordinatorConfig()
+        self._state = Shard(config, new_id, KINDS, vouched, is_logged)
 
     @property
     def config(self) -> CoordinatorConfig:
@@ -124,17 +120,25 @@ class Coordinator:
                 state.clear()
                 state.ownership = Ownership.LOADING
             case events.Loaded(entries):
+                from .machine import loading
+
                 state.clear()
                 loading.load(state, entries)
             case events.Unloaded():
+                from .machine import loading
+
                 loading.unload(state)
             case events.PartitionsDeleted():
                 offset_delete.partitions_deleted(state, event)
             case events.TopicsChanged():
                 _topics_changed(state, event)
             case events.PatternsDue(group_id, patterns):
+                from .consumer_group.patterns import resolve
+
                 resolve(state, group_id, patterns)
             case events.ShareStateDue():
+                from .share_group.initialization import share_state_initialized
+
                 share_state_initialized(state, event)
             case events.Sweep():
                 offset_delete.sweep(state)
@@ -149,20 +153,16 @@ class Coordinator:
         return effects
 
 
-_CONSUMER, _SHARE, _STREAMS = ConsumerGroups(), ShareGroups(), StreamsGroups()
+class _Kinds(dict[str, Any]):
+    """The `GroupKind` of each type of group, imported when it is first used."""
 
-KINDS: dict[str, GroupKind] = {
-    "classic": ClassicGroups(),
-    "consumer": _CONSUMER,
-    "share": _SHARE,
-    "streams": _STREAMS,
-}
+    def __missing__(self, group_type: str) -> Any:
+        module = import_module(f"..{group_type}_group.kind", __name__)
+        kind = self[group_type] = getattr(module, f"{group_type.title()}Groups")()
+        return kind
 
-_HEARTBEATS: dict[type[Request], BrokerAssigned] = {
-    broker_groups.ConsumerGroupHeartbeat: _CONSUMER,
-    broker_groups.ShareGroupHeartbeat: _SHARE,
-    StreamsGroupHeartbeat: _STREAMS,
-}
+
+KINDS = _Kinds()
 
 _Handler = Callable[[Shard, events.Received, Any], None]
 
@@ -179,11 +179,8 @@ _HANDLERS: dict[type[Request], _Handler] = {
     classic.DeleteGroups: offset_delete.delete_groups,
     classic.DescribeGroups: describe_groups,
     classic.ListGroups: list_groups,
-    **{request: kind.heartbeat for request, kind in _HEARTBEATS.items()},
-    broker_groups.ConsumerGroupDescribe: _CONSUMER.describe,
-    broker_groups.ShareGroupDescribe: _SHARE.describe,
-    StreamsGroupDescribe: _STREAMS.describe,
 }
+"""Requests that members or administrators of all types of groups send; others have `handler`."""
 
 
 def _receive(state: Shard, event: events.Received) -> None:
@@ -214,8 +211,11 @@ def _handle(state: Shard, event: events.Received, request: Request) -> None:
     special = None if group is None else state.kind(group).handlers.get(type(request))
     if special is not None:
         special(state, event, request, group)
+    elif (handler := _HANDLERS.get(type(request))) is not None:
+        handler(state, event, request)
     else:
-        _HANDLERS[type(request)](state, event, request)
+        group_type, name = request.handler
+        getattr(KINDS[group_type], name)(state, event, request)
 
 
 _NEEDS_GROUP_ID = {
@@ -231,8 +231,9 @@ _ECHOES_ID = (ErrorCode.INVALID_GROUP_ID, ErrorCode.INVALID_SESSION_TIMEOUT)
 
 def _gate(state: Shard, request: Request, version: int | None) -> ErrorCode | None:
     """Returns the error that refuses a request before its group is read, else None."""
-    if type(request) in _HEARTBEATS:
-        error = _HEARTBEATS[type(request)].refuse_fields(state, request, version)
+    group_type, handler = request.handler
+    if handler == "heartbeat":
+        error: ErrorCode = KINDS[group_type].refuse_fields(state, request, version)
         if error is not ErrorCode.NONE:
             return error
     if type(request) in _NEEDS_GROUP_ID and getattr(request, "group_id", "") == "":

@@ -16,11 +16,12 @@ other numbers stay.
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from fnmatch import fnmatchcase
 from typing import Any, Literal
 
 from kafka_rebalance.errors import GroupError, did_you_mean
+from kafka_rebalance.frozen import Mutable
 
 from .contract import parse
 from .field_paths import integer
@@ -38,8 +39,7 @@ _MEMBER_KEYS = ("member_id", "client_id")
 _Key = tuple[str, int | None] | tuple[str, str]
 
 
-@dataclass(slots=True)
-class GivenWeights:
+class GivenWeights(Mutable):
     """Weights by (topic, partition), and capacities of members by (field, pattern). Partition None
     means each partition of the topic, the field "" any id.
     """

@@ -14,8 +14,10 @@ Mirror   `src/java/hash_table.rs`.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Generic, TypeVar
+
+from kafka_rebalance.frozen import Mutable
 
 DEFAULT_SLOTS = 16
 """The number of slots of a new table, unless the caller chooses another number."""
@@ -27,8 +29,9 @@ _MIN_TREE_TABLE = 64
 K = TypeVar("K")
 
 
-@dataclass(eq=False, slots=True)
-class _Node(Generic[K]):
+class _Node(Mutable, Generic[K]):
+    """A key in a slot's chain or tree."""
+
     key: K
     hash: int  # the spread hash, as a signed 32-bit number
     tie: Any  # a value that orders keys with equal hashes, as Comparable.compareTo does

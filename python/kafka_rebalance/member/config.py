@@ -84,8 +84,8 @@ class ConsumerConfig(Message):
 
     def rebalance_protocol(self) -> RebalanceProtocol:
         """Returns the highest protocol that all assignors support (KIP-429). Errors: GroupError."""
-        supported = [set(one.supported_protocols) for one in self.assignors().values()]
-        common = set.intersection(*supported)
+        first, *others = [one.supported_protocols for one in self.assignors().values()]
+        common = [one for one in first if all(one in other for other in others)]
         if not common:
             names = ", ".join(self.partition_assignment_strategy)
             raise GroupError(

@@ -7,19 +7,25 @@ Source   ConsumerCoordinator of kafka-clients 4.4.0; docs/behaviour/member.md.
 """
 
 import random
+from collections.abc import Iterable
+from typing import Literal
 
+from kafka_rebalance.assignors.interface import Assignor
 from kafka_rebalance.group.model import Topic
+from kafka_rebalance.wire.classic_groups import JoinedMember
 
 from . import interface
 from .config import ConsumerConfig
 from .group_member import GroupMember, needs_rejoin
-from .membership import Membership
+from .membership import Membership, Shares
 from .states import MemberState
-from .subscriber import Subscriber
+from .subscriber import Subscriber, assignments
 
 
 class Consumer(GroupMember):
     """A consumer of a classic group, without I/O. `group_member` explains its use."""
+
+    kind: Literal["consumer"] = "consumer"
 
     def __init__(self, config: ConsumerConfig, *, rng: random.Random) -> None:
         self._subscriber = Subscriber(config, config.assignors())
@@ -62,6 +68,10 @@ class Consumer(GroupMember):
         if self._subscriber.pattern is None:
             return False
         return needs_rejoin(state) and not state.is_joining()
+
+    def assigns(self, assignor: Assignor, members: Iterable[JoinedMember]) -> Shares:
+        """Returns the assignments that this consumer would send as a leader with this assignor."""
+        return assignments(assignor, members, self._subscriber.topics)
 
     def sees(self, topics: tuple[Topic, ...]) -> bool:
         return tuple(self._subscriber.topics.values()) != topics

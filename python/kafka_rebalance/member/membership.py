@@ -6,10 +6,11 @@ The state that only consumers or only workers have is in their `Role`.
 
 import random
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import KW_ONLY, dataclass, field
+from dataclasses import KW_ONLY, field
 from itertools import count
 from typing import Any, ClassVar, NamedTuple, Protocol
 
+from kafka_rebalance.frozen import Mutable
 from kafka_rebalance.group.model import TopicPartition
 from kafka_rebalance.wire.classic_groups import (
     NO_GENERATION,
@@ -82,8 +83,7 @@ class Role(Protocol):
         """Gives up the member's partitions or work before it leaves the group (onLeavePrepare)."""
 
 
-@dataclass(frozen=True, slots=True)
-class Generation:
+class Generation(NamedTuple):
     """A member's id and generation; before a join and after a reset, there is no generation."""
 
     generation_id: int = NO_GENERATION
@@ -104,8 +104,7 @@ class SentRequest(NamedTuple):
     is_ignored: bool = False  # the response to the heartbeat of a STALE member is ignored
 
 
-@dataclass(slots=True)
-class AnyMembership:
+class AnyMembership(Mutable):
     """The state that members of both protocols have. `effects` are those of the present event."""
 
     config: GroupConfig
@@ -196,7 +195,6 @@ class AnyMembership:
         self.fatal = Fatal(error, message)
 
 
-@dataclass(slots=True)
 class Membership(AnyMembership):
     """The state of a member of a classic group, beside the state that both protocols share."""
 

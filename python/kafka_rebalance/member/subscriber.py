@@ -19,9 +19,10 @@ Source   ConsumerCoordinator.onJoinPrepare/maybeMarkPartitionsPendingRevocation/
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from kafka_rebalance.assignors.interface import Assignor, RebalanceProtocol
+from kafka_rebalance.frozen import Mutable
 from kafka_rebalance.group.model import Topic, TopicPartition
 from kafka_rebalance.group.spec import GroupSpec
 from kafka_rebalance.wire.classic_groups import JoinedMember, JoinGroupProtocol, JoinGroupResponse
@@ -85,8 +86,7 @@ def snapshot(topics: Mapping[str, Topic], names: Iterable[str], *, racks: bool) 
 _NONE = ErrorCode.NONE
 
 
-@dataclass(slots=True)
-class Subscriber:
+class Subscriber(Mutable):
     """A consumer's role, and the state that only consumers have."""
 
     config: ConsumerConfig

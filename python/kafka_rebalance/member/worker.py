@@ -30,10 +30,12 @@ Differs  a worker whose configuration is older than the leader's waits without a
 import random
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from typing import Literal
 
 from kafka_rebalance.assignors.connect.engines import assign_eager, handle
 from kafka_rebalance.assignors.connect.incremental import ConnectSpec, Memory
 from kafka_rebalance.assignors.connect.work import Task, Work
+from kafka_rebalance.frozen import Mutable
 from kafka_rebalance.wire import connect_protocol as wire
 from kafka_rebalance.wire.classic_groups import JoinGroupProtocol, JoinGroupResponse
 from kafka_rebalance.wire.messages import Response
@@ -58,8 +60,7 @@ class Configuration:
     connectors: Mapping[str, int] = field(default_factory=dict)
 
 
-@dataclass(slots=True)
-class Herder:
+class Herder(Mutable):
     """A worker's role, and the state that only workers have."""
 
     config: WorkerConfig
@@ -320,6 +321,8 @@ def revoked_work(message: wire.ConnectAssignment) -> Work:
 
 class Worker(GroupMember):
     """A Connect worker: it starts and stops the connectors and tasks that its group assigns."""
+
+    kind: Literal["worker"] = "worker"
 
     def __init__(self, config: WorkerConfig, *, url: str, rng: random.Random) -> None:
         self._herder = Herder(config, url)

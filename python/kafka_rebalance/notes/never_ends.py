@@ -16,13 +16,13 @@ Differs  from a live group in the ids of new members; with other ids the rebalan
 
 from collections.abc import Iterable, Iterator
 from copy import deepcopy
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import Any, NamedTuple
 
 import kafka_rebalance._core as _core
 from kafka_rebalance.assignors.registry import BUILT_IN, KAFKAS, Engine
 from kafka_rebalance.errors import AssignorThrows, GroupError, NeverEnds, shown
-from kafka_rebalance.frozen import Frozen
+from kafka_rebalance.frozen import Frozen, Mutable
 from kafka_rebalance.group.model import Member
 from kafka_rebalance.group.spec import GroupSpec, require_group
 from kafka_rebalance.plans.changes.assignor import SwitchAssignor
@@ -205,8 +205,7 @@ class _Ended(NamedTuple):
     throws: bool = False
 
 
-@dataclass(slots=True)
-class _Player:
+class _Player(Mutable):
     """Plays rebalances. Each play reduces `plays` by 1, and `work` by the group's size."""
 
     engine: Engine

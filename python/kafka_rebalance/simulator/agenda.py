@@ -2,19 +2,17 @@
 """The simulation's virtual time: a heap of events ordered by time, and the timers of processes."""
 
 import heapq
-from dataclasses import dataclass
 from itertools import count
 
 from kafka_rebalance.coordinator.machine.events import Appended, PatternsDue
-from kafka_rebalance.frozen import Frozen
+from kafka_rebalance.frozen import Frozen, Mutable
 from kafka_rebalance.member.interface import ConfigurationUpdated, Send
 from kafka_rebalance.wire.messages import Response
 
 from .scenario import Happening
 
 
-@dataclass(eq=False, slots=True)
-class ProcessEvent:
+class ProcessEvent(Mutable):
     """An event of a process; it has no effect once the process has a later `incarnation`."""
 
     process: str
@@ -41,7 +39,6 @@ class Unstuck(ProcessEvent):
     """A pause or a freeze is over."""
 
 
-@dataclass(eq=False, slots=True)
 class Arrive(ProcessEvent):
     """A process's request arrives at a node."""
 
@@ -49,7 +46,6 @@ class Arrive(ProcessEvent):
     number: int
 
 
-@dataclass(eq=False, slots=True)
 class Reply(ProcessEvent):
     """A response arrives at the process."""
 
@@ -57,14 +53,12 @@ class Reply(ProcessEvent):
     response: Response
 
 
-@dataclass(eq=False, slots=True)
 class Read(ProcessEvent):
     """A worker has read the configuration topic up to the offset in `news`."""
 
     news: ConfigurationUpdated
 
 
-@dataclass(eq=False, slots=True)
 class Started(ProcessEvent):
     """A connector that a worker has started begins to run now."""
 

@@ -9,12 +9,12 @@ Source   KafkaApis.handleOffsetCommit (Kafka 4.4.0).
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
+from typing import TYPE_CHECKING, Any
 
 import kafka_rebalance.coordinator.machine.events as c
-from kafka_rebalance.coordinator.classic_group.group import Group
-from kafka_rebalance.coordinator.consumer_group.group import ConsumerGroup
 from kafka_rebalance.coordinator.coordinator import Coordinator
+from kafka_rebalance.frozen import Mutable
 from kafka_rebalance.wire.broker_groups import ConsumerGroupHeartbeat
 from kafka_rebalance.wire.classic_groups import (
     FindCoordinator,
@@ -26,11 +26,13 @@ from kafka_rebalance.wire.error_codes import ErrorCode
 from kafka_rebalance.wire.messages import Request, Response
 from kafka_rebalance.wire.offsets import OffsetCommit, OffsetCommitResponse, PartitionError
 
-from .journal import CoordinatorEntry, Entry
+if TYPE_CHECKING:
+    from kafka_rebalance.coordinator.consumer_group.group import ConsumerGroup
+
+    from .journal import Entry
 
 
-@dataclass(eq=False, slots=True)
-class Broker:
+class Broker(Mutable):
     """The broker that coordinates the group.
 
     `has` returns whether a partition exists. `watch` receives each change of a classic group's
@@ -44,7 +46,7 @@ class Broker:
     respond: Callable[[int, Response], None]
     append: Callable[[c.Appended | c.PatternsDue], None]
     look: Callable[[int, str], None]
-    journal: list[Entry] | None
+    journal: "list[Entry] | None"
     node: int | None = 0
     sender: str = ""  # the process whose request is being handled
     is_touched: bool = False  # the coordinator handled an event, so its deadlines may differ
@@ -114,16 +116,16 @@ class Broker:
             return f"{sender} leaves"
         if request.member_epoch > 0:
             return "the topics changed"
-        group = self.coordinator.groups().get(request.group_id)
-        known = isinstance(group, Group | ConsumerGroup) and (
+        group: Any = self.coordinator.groups().get(request.group_id)
+        known = group is not None and (
             request.member_id in group.members or request.instance_id in group.static_members
         )
         return f"{sender} {'rejoins' if known else 'joins'}"
 
-    def consumer_group(self, group_id: str) -> ConsumerGroup | None:
+    def consumer_group(self, group_id: str) -> "ConsumerGroup | None":
         """Returns the consumer group with this id, whose broker assigns; None if there is none."""
-        group = self.coordinator.groups().get(group_id)
-        return group if isinstance(group, ConsumerGroup) else None
+        group: Any = self.coordinator.groups().get(group_id)
+        return None if group is None or group.group_type == "classic" else group
 
     def leave_node(self, now_ms: int) -> None:
         self.handle(c.Unloaded(), now_ms, "the coordinator moves")
@@ -139,6 +141,8 @@ class Broker:
         effects = self.coordinator.handle(event, now_ms)
         self.is_touched = True
         if self.journal is not None:
+            from .journal import CoordinatorEntry
+
             self.journal.append(CoordinatorEntry(now_ms, event, tuple(effects)))
         has_written = False
         for effect in effects:

@@ -13,20 +13,23 @@ Source   KRaftMetadataCache (a broker publishes topics as it replays the log), M
 import random
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from kafka_rebalance.coordinator.machine.events import ClusterTopic, TopicsChanged
+from kafka_rebalance.frozen import Mutable
 from kafka_rebalance.group.model import Topic, id_text, uuid_of
 from kafka_rebalance.member.consumer import Consumer
-from kafka_rebalance.member.consumer_group.async_consumer import AsyncConsumer
 from kafka_rebalance.member.interface import MetadataUpdated
 from kafka_rebalance.member.subscriber import subscribed_topics
 from kafka_rebalance.wire.classic_groups import JoinGroupResponse
 
 from .agenda import Agenda, Refresh
 from .intervals import Holds
-from .process import AnyConsumer, Process
+from .process import Process
 from .scenario import Happening, Kind, Scenario
+
+if TYPE_CHECKING:
+    from .process import AnyConsumer
 
 
 class SimulatedCluster:
@@ -156,8 +159,7 @@ class SimulatedCluster:
                     yield f"{name}-{number}"
 
 
-@dataclass(eq=False, slots=True)
-class Metadata:
+class Metadata(Mutable):
     """Decides when clients request metadata, and sends them the metadata by `deliver`.
 
         age       each client requests them every `metadata.max.age.ms`, first at a random time
@@ -182,14 +184,14 @@ class Metadata:
     deliver: Callable[[Process, MetadataUpdated], None]
 
     def start(self, process: Process, now_ms: int) -> None:
-        consumer = process.member
-        assert isinstance(consumer, AnyConsumer)
+        consumer = process.consumer
+        assert consumer is not None
         at = now_ms + 1 + self.rng.randrange(consumer.config.metadata_max_age_ms)
         self._arm_refresh(process, min(at, self._next_ms(consumer, now_ms)))
 
     def refresh(self, process: Process, incarnation: int, now_ms: int) -> None:
-        consumer = process.member
-        if process.incarnation == incarnation and isinstance(consumer, AnyConsumer):
+        consumer = process.consumer
+        if process.incarnation == incarnation and consumer is not None:
             self._update(process, now_ms)
             self._arm_refresh(process, self._next_ms(consumer, now_ms))
 
@@ -201,16 +203,16 @@ class Metadata:
         for process in self.processes.values():
             if held is not None and held.isdisjoint(process.held):
                 continue
-            if isinstance(process.member, AnyConsumer):
-                spread = process.member.config.retry_backoff_max_ms
+            if (consumer := process.consumer) is not None:
+                spread = consumer.config.retry_backoff_max_ms
                 self._arm_refresh(process, now_ms + 1 + self.rng.randrange(spread))
 
     def refresh_early(self, process: Process, now_ms: int) -> None:
         """Makes a client without a subscribed topic request metadata before the maximum age."""
-        consumer = process.member
-        if isinstance(consumer, AnyConsumer) and consumer.misses_topics:
+        consumer = process.consumer
+        if consumer is not None and consumer.misses_topics:
             at = self._next_ms(consumer, now_ms)
-            if isinstance(consumer, AsyncConsumer) and consumer.misses_names:
+            if consumer.kind == "async" and consumer.misses_names:
                 at = now_ms + 1  # the consumer asks for metadata at once
             armed = self.agenda.timers[Refresh].get(process.name)
             if armed is None or armed >= at:
@@ -233,13 +235,13 @@ class Metadata:
             self._update(process, now_ms)
 
     def _update(self, process: Process, now_ms: int) -> None:
-        consumer, metadata = process.member, self.cluster.metadata(now_ms)
-        if not isinstance(consumer, AnyConsumer) or not self.cluster.is_reachable():
+        consumer, metadata = process.consumer, self.cluster.metadata(now_ms)
+        if consumer is None or not self.cluster.is_reachable():
             return
         if consumer.sees(metadata):
             self.deliver(process, MetadataUpdated(metadata))
 
-    def _next_ms(self, consumer: AnyConsumer, now_ms: int) -> int:
+    def _next_ms(self, consumer: "AnyConsumer", now_ms: int) -> int:
         config = consumer.config
         soon = consumer.misses_topics or not self.cluster.is_reachable()
         return now_ms + (config.retry_backoff_max_ms if soon else config.metadata_max_age_ms)

@@ -25,13 +25,13 @@ Other changes cannot be played.
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from itertools import count
 from typing import Any
 
 from kafka_rebalance.assignors.registry import SERVER_SIDE, is_known
 from kafka_rebalance.errors import GroupError
-from kafka_rebalance.frozen import Message
+from kafka_rebalance.frozen import Message, Mutable
 from kafka_rebalance.group.declared_types import check_fields, check_times
 from kafka_rebalance.group.model import Member, Topic, quoted
 from kafka_rebalance.group.spec import GroupSpec, require_group
@@ -160,8 +160,7 @@ def _with_assignor(config: ConsumerConfig, name: str) -> ConsumerConfig:
     return replace(config, group_protocol=CONSUMER, group_remote_assignor=remote)
 
 
-@dataclass(slots=True)
-class _Maker:
+class _Maker(Mutable):
     """Builds a scenario. `now_ms` is the next change's time, `names` maps member ids to names."""
 
     group: GroupSpec

@@ -2,11 +2,10 @@
 """Carries out the scenario's events: members start and stop, brokers go down, topics grow."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 import kafka_rebalance.member.interface as m
-from kafka_rebalance.member.consumer_group.async_consumer import AsyncConsumer
-from kafka_rebalance.member.worker import Worker
+from kafka_rebalance.frozen import Mutable
 
 from .agenda import Agenda, Back, ClientRequest, Loading, Unstuck
 from .broker import Broker
@@ -19,8 +18,7 @@ from .run import Absence
 from .scenario import Happening, Kind, MemberConfig, Scenario
 
 
-@dataclass(eq=False, slots=True)
-class Happenings:
+class Happenings(Mutable):
     """Carries out the scenario's events when they are due, and their later consequences."""
 
     scenario: Scenario
@@ -83,7 +81,7 @@ class Happenings:
         if not process.is_up:
             return
         until = now_ms + event.for_ms
-        if isinstance(process.member, AsyncConsumer):
+        if process.member is not None and process.member.kind == "async":
             process.report_polls(now_ms)  # the process has polled until now, whatever happens next
         match event.kind:
             case Kind.STOP:
@@ -145,7 +143,7 @@ class Happenings:
             config = replace(config, group_id=self.scenario.group_id)
         member = process.start(config)
         incarnation = process.incarnation
-        if isinstance(member, Worker):
+        if member.kind == "worker":
             self.deliver(name, incarnation, self.herders.config.newest())
             return
         self.deliver(name, incarnation, m.MetadataUpdated(self.cluster.metadata(now_ms)))
@@ -161,7 +159,7 @@ class Happenings:
         self.down_since[process.name] = now_ms
         self.liveness.fall_silent(process)
         self.deliver(process.name, process.incarnation, m.Close())
-        if isinstance(member, Worker):
+        if member.kind == "worker":
             # A worker keeps sending heartbeats while its connectors and tasks stop.
             self.liveness.report_silent(member_id, process.busy_until_ms)
         process.stop(now_ms)

@@ -5,7 +5,6 @@ from collections import deque
 from collections.abc import Mapping
 
 from kafka_rebalance.member.interface import ConfigurationUpdated
-from kafka_rebalance.member.worker import Worker
 
 from .agenda import Agenda, ClientRequest, Read, Started
 from .intervals import Holds
@@ -101,9 +100,8 @@ class Herders:
         if not (self._requests or self._configured):
             return
         for process in self._processes.values():
-            if not (isinstance(process.member, Worker) and process.member.is_leader):
-                continue
-            if not self._is_free(process, now_ms):
+            worker = process.worker
+            if worker is None or not (worker.is_leader and self._is_free(process, now_ms)):
                 continue
             self._configured = [one for one in self._configured if not self._configure(one, now_ms)]
             if self._requests:
@@ -113,8 +111,8 @@ class Herders:
     def _is_free(self, process: Process, now_ms: int) -> bool:
         """Returns whether the worker can act now. A busy one polls when it is free again."""
         until = max(process.busy_until_ms, process.polls_from_ms, process.frozen_until_ms)
-        worker = process.member
-        if not isinstance(worker, Worker) or not worker.is_at_work():
+        worker = process.worker
+        if worker is None or not worker.is_at_work():
             return False
         if until > now_ms:
             self._agenda.arm(until, process.poll_now)
@@ -152,7 +150,7 @@ class Herders:
         """Sends the newest configuration to all workers; returns when it is in the log (ms)."""
         written = now_ms + self._log_ms
         for process in self._processes.values():
-            if isinstance(process.member, Worker):
+            if process.worker is not None:
                 at = self._wire.arrival_ms(_CONFIG, process.name, written)
                 read = Read(process.name, process.incarnation, self.config.newest())
                 self._agenda.push(at, read)

@@ -8,21 +8,25 @@ silent   The coordinator runs with `vouched`: it times a member's session only a
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
+from typing import TYPE_CHECKING
 
-from kafka_rebalance.coordinator.consumer_group.group import ConsumerGroup
 from kafka_rebalance.coordinator.machine.events import Heard, Silent
-from kafka_rebalance.member.consumer_group.async_consumer import AsyncConsumer
+from kafka_rebalance.frozen import Mutable
 from kafka_rebalance.member.interface import Vouched
 from kafka_rebalance.wire.messages import GroupState
 
 from .agenda import Agenda
 from .broker import Broker
-from .process import AnyMember, Process
+from .process import Process
+
+if TYPE_CHECKING:
+    from kafka_rebalance.coordinator.consumer_group.group import ConsumerGroup
+
+    from .process import AnyMember
 
 
-@dataclass(eq=False, slots=True)
-class Liveness:
+class Liveness(Mutable):
     """Lets idle members skip heartbeats; reports the ids in `silent` to the coordinator."""
 
     agenda: Agenda
@@ -32,7 +36,7 @@ class Liveness:
     silent: set[str] = field(default_factory=set)
     _settled: tuple[int, int | None] = (-1, None)  # length of the log, epoch if Stable then
 
-    def is_at_rest(self, member: AnyMember) -> bool:
+    def is_at_rest(self, member: "AnyMember") -> bool:
         """Returns whether the member has only heartbeats to send, in a group that is Stable."""
         if not member.is_idle():
             return False
@@ -46,7 +50,7 @@ class Liveness:
             and member.member_id in group.members
         )
 
-    def _is_settled(self, group: ConsumerGroup, member: AnyMember) -> bool:
+    def _is_settled(self, group: "ConsumerGroup", member: "AnyMember") -> bool:
         """Returns whether no heartbeat of the member would change the group or the member.
 
         The group's state is computed once for each length of the log, because only records change
@@ -69,7 +73,7 @@ class Liveness:
         now_ms, every = self.agenda.now_ms, process.member.heartbeat_interval_ms
         since = process.idle_since_ms
         due = process.member.next_heartbeat_ms()
-        if isinstance(process.member, AsyncConsumer) and due is not None:
+        if process.member.kind == "async" and due is not None:
             since = due - every  # the member counts the interval from its last heartbeat
         last = since + (now_ms - since) // every * every
         process.idle_since_ms = None

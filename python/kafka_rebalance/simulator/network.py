@@ -2,9 +2,9 @@
 """Chooses the delays of messages at random; messages of one connection arrive in order."""
 
 import random
-from dataclasses import dataclass, field
+from dataclasses import field
 
-from kafka_rebalance.frozen import Message
+from kafka_rebalance.frozen import Message, Mutable
 from kafka_rebalance.group.declared_types import check_fields, check_times
 
 
@@ -23,8 +23,7 @@ class Network(Message):
         check_times(self)
 
 
-@dataclass(eq=False, slots=True)
-class Wire:
+class Wire(Mutable):
     """Chooses arrival times; a message never overtakes an older message of its connection."""
 
     network: Network

@@ -6,39 +6,44 @@ application does not poll while it processes records.
 """
 
 import random
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
+from typing import TYPE_CHECKING, TypeAlias
 
 import kafka_rebalance.member.interface as m
+from kafka_rebalance.frozen import Mutable
 from kafka_rebalance.member.config import WorkerConfig
 from kafka_rebalance.member.consumer import Consumer
-from kafka_rebalance.member.consumer_group.async_consumer import AsyncConsumer
-from kafka_rebalance.member.worker import Worker
 from kafka_rebalance.wire.broker_groups import ConsumerGroupHeartbeat
 from kafka_rebalance.wire.classic_groups import Heartbeat, SyncGroup
 from kafka_rebalance.wire.messages import Tick
 
 from .agenda import PollNow, Wake
 from .intervals import Holds
-from .journal import Entry, MemberEntry
 from .scenario import MemberConfig, MemberPlan
+
+if TYPE_CHECKING:
+    from kafka_rebalance.member.consumer_group.async_consumer import AsyncConsumer
+    from kafka_rebalance.member.worker import Worker
+
+    from .journal import Entry
+
+    AnyConsumer: TypeAlias = Consumer | AsyncConsumer
+    AnyMember: TypeAlias = AnyConsumer | Worker
 
 _HEARTBEATS = (Heartbeat, ConsumerGroupHeartbeat)
 _CALLS = (m.Revoked, m.Assigned, m.Lost)
-AnyConsumer = Consumer | AsyncConsumer
-AnyMember = AnyConsumer | Worker
 Sends = list[tuple[int, m.Send]]  # requests, each with the time at which it leaves the process
 
 
-@dataclass(slots=True)
-class Process:
+class Process(Mutable):
     """A process of the scenario. `started` holds (time in ms, connector) of the newest starts."""
 
     plan: MemberPlan
     seed: str
     holds: Holds
     phase_ms: int
-    journal: list[Entry] | None = None
-    member: AnyMember | None = None
+    journal: "list[Entry] | None" = None
+    member: "AnyMember | None" = None
     incarnation: int = 0
     wake: Wake = field(init=False)  # the events of this incarnation's timers
     poll_now: PollNow = field(init=False)
@@ -65,21 +70,27 @@ class Process:
         return self.member is not None
 
     @property
+    def consumer(self) -> "AnyConsumer | None":
+        """Returns the member if it is a consumer, else None."""
+        return None if self.member is None or self.member.kind == "worker" else self.member
+
+    @property
+    def worker(self) -> "Worker | None":
+        """Returns the member if it is a Connect worker, else None."""
+        return self.member if self.member is not None and self.member.kind == "worker" else None
+
+    @property
     def held(self) -> list[str]:
         """Returns the names of the member's partitions, or of its connectors and tasks."""
-        match self.member:
-            case Consumer(owned_partitions=partitions) | AsyncConsumer(owned_partitions=partitions):
-                return [str(one) for one in partitions]
-            case Worker(running=work):
-                return work.names()
-        return []
+        if self.consumer is not None:
+            return [str(one) for one in self.consumer.owned_partitions]
+        return [] if self.worker is None else self.worker.running.names()
 
     @property
     def holds_any(self) -> bool:
-        member = self.member
-        return bool(member.owned_partitions if isinstance(member, AnyConsumer) else self.held)
+        return bool(self.held if self.consumer is None else self.consumer.owned_partitions)
 
-    def start(self, config: MemberConfig) -> AnyMember:
+    def start(self, config: MemberConfig) -> "AnyMember":
         self.incarnation += 1
         self.wake = Wake(self.name, self.incarnation)
         self.poll_now = PollNow(self.name, self.incarnation)
@@ -88,10 +99,14 @@ class Process:
         # Each process has its own random generator, so that no process affects another's choices.
         rng = random.Random(f"{self.seed} {self.name} {self.incarnation}")
         if isinstance(config, WorkerConfig):
+            from kafka_rebalance.member.worker import Worker
+
             self.member = Worker(config, url=f"http://{self.name}/", rng=rng)
         elif config.is_classic:
             self.member = Consumer(config, rng=rng)
         else:
+            from kafka_rebalance.member.consumer_group.async_consumer import AsyncConsumer
+
             ids = self.plan.member_ids[self.incarnation - 1 :]
             self.member = AsyncConsumer(config, rng=rng, member_id=ids[0] if ids else "")
         self.busy_until_ms = self.polls_from_ms = self.frozen_until_ms = 0
@@ -113,7 +128,7 @@ class Process:
         if isinstance(event, m.Poll):
             self.polled_ms = now_ms
         # A separate thread handles heartbeats and timeouts, without waiting for callbacks.
-        is_async = isinstance(self.member, AsyncConsumer)
+        is_async = self.member.kind == "async"
         is_background = isinstance(event, Tick) or is_async
         waits = not is_background or isinstance(event, m.Close)
         at = max(now_ms, self.busy_until_ms) if waits else now_ms
@@ -134,7 +149,7 @@ class Process:
     def report_polls(self, now_ms: int) -> None:
         """Reports that the application has polled, unless it is stuck or in a callback."""
         busy_until_ms = max(self.busy_until_ms, self.polls_from_ms, self.frozen_until_ms)
-        if isinstance(self.member, Worker) or busy_until_ms > now_ms:
+        if self.worker is not None or busy_until_ms > now_ms:
             return
         process = self.plan.work.process_ms
         last = now_ms - (now_ms - self.phase_ms) % process if process and self.holds_any else now_ms
@@ -144,6 +159,8 @@ class Process:
         assert self.member is not None
         effects = self.member.handle(event, now_ms)
         if self.journal is not None:
+            from .journal import MemberEntry
+
             config, generation_id = self.member.config, self.member.generation_id
             entry = (self.name, self.incarnation, config, event, tuple(effects), generation_id)
             self.journal.append(MemberEntry(now_ms, *entry))

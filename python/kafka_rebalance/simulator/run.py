@@ -9,23 +9,24 @@ starts later joins a running group, so its start is one of the scenario's events
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from operator import attrgetter
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from kafka_rebalance.coordinator.broker_assigned.group import INITIAL_EPOCH
-from kafka_rebalance.coordinator.consumer_group.group import ConsumerGroup
 from kafka_rebalance.coordinator.machine.events import Transition
-from kafka_rebalance.frozen import Frozen
+from kafka_rebalance.frozen import Frozen, Mutable
 from kafka_rebalance.group.html_tables import small_table
 from kafka_rebalance.wire.messages import GroupState
 
 from .intervals import Gap, Hold
 from .scenario import Happening, Kind, Scenario
 
+if TYPE_CHECKING:
+    from kafka_rebalance.coordinator.consumer_group.group import ConsumerGroup
 
-@dataclass(slots=True)
-class Rebalance:
+
+class Rebalance(Mutable):
     """One rebalance; if `is_cut_off`, the coordinator moved before the rebalance had ended.
 
     In a consumer group, `generation_id` is the group epoch, and `untargeted_ms` the time until a
@@ -138,13 +139,13 @@ class Rebalances:
     def __init__(self) -> None:
         self.seen: list[Rebalance] = []
         self.joined_ms: dict[str, int] = {}
-        self._names: dict[str, str] = {}
+        self.names: dict[str, str] = {}
         # A consumer group's epochs, and since when (ms) its targets are older than its epoch.
         self._epoch = self._assignment_epoch = INITIAL_EPOCH
         self._untargeted_since: int | None = None
 
     def learn(self, member_id: str, name: str, now_ms: int) -> None:
-        self._names[member_id] = name
+        self.names[member_id] = name
         self.joined_ms.setdefault(name, now_ms)
 
     def watch(
@@ -175,7 +176,7 @@ class Rebalances:
             running.is_cut_off = transition.after is GroupState.DEAD
             running.generation_id = transition.generation_id
 
-    def watch_epochs(self, now_ms: int, group: ConsumerGroup, cause: str) -> bool:
+    def watch_epochs(self, now_ms: int, group: "ConsumerGroup", cause: str) -> bool:
         """Records a change of a consumer group's epochs. Returns whether the group epoch has grown.
 
         A rebalance lasts from a new group epoch until all members have their targets. A round of it
@@ -202,7 +203,7 @@ class Rebalances:
 
     def _begin(self, running: Rebalance | None, now_ms: int, generation_id: int, why: str) -> None:
         """Begins a rebalance, or adds a cause to the running one; `why` contains members' ids."""
-        for member_id, name in self._names.items():
+        for member_id, name in self.names.items():
             why = why.replace(member_id, name)
         if running is None:
             running = Rebalance(len(self.seen) + 1, [], now_ms, generation_id)

@@ -303,6 +303,10 @@ class Scenario(Message):
         return "task" if self.connectors else "partition"
 
     @property
+    def moves_coordinator(self) -> bool:
+        return any(one.kind in (Kind.MOVE, Kind.AWAY) for one in self.happenings)
+
+    @property
     def has_consumer_protocol(self) -> bool:
         """Returns whether any member ever has `group.protocol=consumer`, at first or later."""
         configs = [one.config for one in self.members]

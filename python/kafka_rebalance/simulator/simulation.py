@@ -11,7 +11,7 @@ Equal scenarios lead to equal runs, because all random choices depend on the sce
 
 import random
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import kafka_rebalance.member.interface as m
 from kafka_rebalance.coordinator.coordinator import Coordinator
@@ -30,12 +30,15 @@ from .cluster import Metadata, SimulatedCluster
 from .happenings import Happenings
 from .herders import Herders
 from .intervals import Holds
-from .journal import Entry, EpochEntry
 from .liveness import Liveness
 from .network import Wire
-from .process import AnyConsumer, Process
+from .process import Process
 from .run import Rebalances, Run, happenings_with_late_starts, joined_ms
 from .scenario import Happening, Kind, MemberPlan, Scenario
+
+if TYPE_CHECKING:
+    from .journal import Entry
+    from .twins import Twins
 
 _BROKER = "broker"
 _JOINED = (JoinGroupResponse, ConsumerGroupHeartbeatResponse)
@@ -44,13 +47,19 @@ _JOINED = (JoinGroupResponse, ConsumerGroupHeartbeatResponse)
 class Simulation:
     """Connects the parts of a simulation. `run` plays the scenario once."""
 
-    def __init__(self, scenario: Scenario, journal: list[Entry] | None = None) -> None:
+    def __init__(
+        self,
+        scenario: Scenario,
+        journal: "list[Entry] | None" = None,
+        twins: "Twins | None" = None,
+    ) -> None:
         self.scenario = scenario
         self.events = 0
         self._agenda = scheduled.Agenda()
         self._rng = random.Random(scenario.seed)
         self._wire = Wire(scenario.network, self._rng)
-        self._holds = Holds()
+        self._twins = twins
+        self._holds = Holds() if twins is None else twins
         self._cluster = SimulatedCluster(scenario, self._holds)
         self._processes = {plan.name: self._process(plan, journal) for plan in scenario.members}
         self._sent = 0
@@ -60,7 +69,9 @@ class Simulation:
         self._journal = journal
         self._epochs: tuple[int, int, str] | None = None
         self._rebalances = Rebalances()
-        coordinator = Coordinator(scenario.broker, new_id(scenario), vouched=True)
+        kept = journal is not None or scenario.moves_coordinator
+        new = new_id(scenario)
+        coordinator = Coordinator(scenario.broker, new, vouched=True, is_logged=kept)
         self._broker = Broker(
             coordinator,
             self._cluster.has,
@@ -92,7 +103,7 @@ class Simulation:
         self._push_all()
         self._plays = self._how_to_play()
 
-    def _process(self, plan: MemberPlan, journal: list[Entry] | None) -> Process:
+    def _process(self, plan: MemberPlan, journal: "list[Entry] | None") -> Process:
         """Makes a member's process; the seed decides when its first poll is due."""
         every_ms = plan.work.process_ms
         phase_ms = self._rng.randrange(every_ms) if every_ms else 0
@@ -235,6 +246,10 @@ class Simulation:
             self._sent += 1
             arrive = self._asked[self._sent] = scheduled.Arrive(name, incarnation, send, self._sent)
             self._agenda.push(self._wire.arrival_ms(name, _BROKER, at), arrive)
+        if self._twins is not None and isinstance(answer, JoinGroupResponse) and answer.members:
+            ids = {key: self._processes[name] for key, name in self._rebalances.names.items()}
+            assert isinstance(member, Consumer)
+            self._twins.lead(member, answer, sends, ids)
         if process.started:
             for at, connector in process.started:
                 self._agenda.push(at, scheduled.Started(name, incarnation, connector))
@@ -308,6 +323,8 @@ class Simulation:
         if self._journal is not None:
             epochs = (group.epoch, group.assignment_epoch, str(group.state))
             if epochs != self._epochs:
+                from .journal import EpochEntry
+
                 self._journal.append(EpochEntry(now_ms, group.group_id, *epochs))
                 self._epochs = epochs
         if self._rebalances.watch_epochs(now_ms, group, cause):
@@ -338,9 +355,8 @@ class Simulation:
         Assumes that each partition gets one record per ms, and that the consumer has read all
         records.
         """
-        member, now_ms = process.member, self._agenda.now_ms
-        owned = member.owned_partitions if isinstance(member, AnyConsumer) else ()
-        return tuple([(one, now_ms) for one in owned])
+        consumer, now_ms = process.consumer, self._agenda.now_ms
+        return tuple([(one, now_ms) for one in consumer.owned_partitions]) if consumer else ()
 
     def _result(self) -> Run:
         until = self.scenario.until_ms
@@ -387,7 +403,7 @@ def simulate(
     scenario: Scenario,
     *,
     progress: Callable[[int], None] | None = None,
-    journal: list[Entry] | None = None,
+    journal: "list[Entry] | None" = None,
 ) -> Run:
     """Plays a scenario once; `journal` collects the events and effects of every state machine."""
     if not isinstance(scenario, Scenario):

@@ -7,7 +7,8 @@ the partitions that move, but until the second round ends. `simulate --from FILE
 prints these figures.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import Any
 
 from kafka_rebalance.errors import GroupError
@@ -21,8 +22,12 @@ from kafka_rebalance.plans.changes.topics import RemoveTopics
 from kafka_rebalance.plans.rebalance_plan import RebalancePlan
 
 from .from_group import Pace, check_playable, scenario_from_group
+from .measure import totals
+from .run import Run
 from .scenario import Scenario
-from .seeds import Part, Spread, simulate_seeds
+from .seeds import Part, Spread, of_seed, parts_of
+from .simulation import Simulation
+from .twins import Twins, twins_of
 
 SEEDS = range(1, 6)
 MOST_WORK = 20_000
@@ -49,24 +54,57 @@ class Timed(Frozen):
 
 def timed(group: GroupSpec, changes: Sequence[Change], assignor: str) -> Timed:
     """Plays the changes with default settings. Errors: GroupError if this is not possible."""
+    return timed_each(group, changes, [assignor])[0][assignor]
+
+
+def timed_each(
+    group: GroupSpec, changes: Sequence[Change], assignors: Iterable[str]
+) -> tuple[dict[str, Timed], str]:
+    """Returns the times under each assignor, and the assumptions. Errors: as `timed`."""
     partitions = sum(topic.partitions for topic in group.topics)
-    check_playable(assignor)
-    if not changes:
-        raise GroupError("changes", "none is given, and only a change is timed")
-    if len(group.members) * partitions > MOST_WORK:
-        problem = f"{len(group.members)} members times {partitions} partitions are too many"
-        raise GroupError("members", f"{problem} to be played beside a plan")
-    runs = simulate_seeds(scenario_from_group(group, changes, assignor=assignor), SEEDS)
-    return Timed(
-        Spread.of(one.unavailable_ms for one in runs.totals), Spread.of(map(_longest, runs.parts))
-    )
+    scenarios: dict[str, Scenario] = {}
+    for assignor in assignors:
+        check_playable(assignor)
+        if not changes:
+            raise GroupError("changes", "none is given, and only a change is timed")
+        if len(group.members) * partitions > MOST_WORK:
+            problem = f"{len(group.members)} members times {partitions} partitions are too many"
+            raise GroupError("members", f"{problem} to be played beside a plan")
+        scenarios[assignor] = scenario_from_group(group, changes, assignor=assignor)
+    found: dict[str, Timed] = {}
+    for assignor, scenario in scenarios.items():
+        if assignor in found:
+            continue
+        others = [one for one in scenarios if one not in found and one != assignor]
+        found |= _played(scenario, assignor, list(twins_of(scenario, assignor, others)))
+    return {one: found[one] for one in scenarios}, _assumed(group, changes, [*scenarios.values()])
+
+
+def _played(scenario: Scenario, assignor: str, names: list[str]) -> dict[str, Timed]:
+    """Returns the times under `assignor`, and those of the twins in `names` that do not end."""
+    runs: dict[str, list[Run]] = {name: [] for name in (assignor, *names)}
+    for seed in SEEDS:
+        twins = Twins(names)
+        run = Simulation(of_seed(scenario, seed, SEEDS[0]), twins=twins).run()
+        runs[assignor].append(run)
+        for name, holds in twins.holds.items():
+            held = holds.finish(run.until_ms)
+            gaps = tuple(holds.gaps(held, run.until_ms))
+            runs[name].append(replace(run, holds=tuple(held), gaps=gaps))
+        names = list(twins.holds)
+    times = {}
+    for name in (assignor, *names):
+        unread = Spread.of(totals(one).unavailable_ms for one in runs[name])
+        times[name] = Timed(unread, Spread.of(_longest(tuple(parts_of(one))) for one in runs[name]))
+    return times
 
 
 def timed_or_why(plan: RebalancePlan) -> tuple[Timed | None, str]:
     """Returns the times of a plan and their assumptions; without times, None and the reason."""
     group, changes, assignor = plan.group, plan.changes, plan.assignor
     try:
-        return timed(group, changes, assignor), assumed(group, changes, [assignor])
+        times, text = timed_each(group, changes, [assignor])
+        return times[assignor], text
     except GroupError as error:
         return None, why_untimed(error)
 
@@ -79,6 +117,10 @@ def why_untimed(error: GroupError) -> str:
 def assumed(group: GroupSpec, changes: Sequence[Change], assignors: Sequence[str]) -> str:
     """Returns the assumptions of `timed` under one or more assignors, as a line of text."""
     played = [scenario_from_group(group, changes, assignor=one) for one in assignors]
+    return _assumed(group, changes, played)
+
+
+def _assumed(group: GroupSpec, changes: Sequence[Change], played: Sequence[Scenario]) -> str:
     each = {CONSUMER if one.has_consumer_protocol else CLASSIC: _heartbeats(one) for one in played}
     heartbeats = "; ".join(
         text if len(each) == 1 else f"{text} ({protocol} protocol)"

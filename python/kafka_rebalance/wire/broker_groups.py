@@ -59,6 +59,7 @@ class ConsumerGroupHeartbeat(Request):
     """A member of a consumer group joins, stays or leaves. `topic_partitions`: its partitions."""
 
     response = ConsumerGroupHeartbeatResponse
+    handler = ("consumer", "heartbeat")
 
     group_id: str
     member_id: str = ""
@@ -76,6 +77,7 @@ class ShareGroupHeartbeat(Request):
     """A member of a share group joins, stays or leaves; it does not report its partitions."""
 
     response = ShareGroupHeartbeatResponse
+    handler = ("share", "heartbeat")
 
     group_id: str
     member_id: str = ""
@@ -250,12 +252,14 @@ class ConsumerGroupDescribe(DescribeRequest):
     """An administrator asks for consumer groups."""
 
     response = ConsumerGroupDescribeResponse
+    handler = ("consumer", "describe")
 
 
 class ShareGroupDescribe(DescribeRequest):
     """An administrator asks for share groups."""
 
     response = ShareGroupDescribeResponse
+    handler = ("share", "describe")
 
 
 BrokerMember = DescribedConsumerMember | DescribedShareMember

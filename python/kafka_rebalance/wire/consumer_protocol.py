@@ -2,6 +2,7 @@
 """Reads and writes the consumer protocol: subscription, assignment, and sticky's user data."""
 
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 
 import kafka_rebalance._core as _core
 from kafka_rebalance.frozen import Frozen
@@ -34,8 +35,12 @@ class AssignmentData(Frozen):
     version: int = HIGHEST_VERSION
 
 
+@lru_cache(256)
 def decode_subscription(data: bytes) -> Subscription:
-    """Reads a subscription; a version above 3 is read as version 3. Errors: WireError."""
+    """Reads a subscription; a version above 3 is read as version 3. Errors: WireError.
+
+    Cached, because the broker, the leader and a simulation each read it.
+    """
     read = _core.decode_subscription(data)
     owned = tuple(TopicPartition(*tp) for tp in read.owned_partitions)
     topics = tuple(read.topics)

@@ -39,6 +39,7 @@ from operator import attrgetter, itemgetter
 from typing import Annotated, Any, ClassVar, Generic, NamedTuple, Protocol, TypeVar, Union, cast
 
 from kafka_rebalance.errors import WireError
+from kafka_rebalance.frozen import Frozen
 
 from .primitives import Source, _Wrong, put_varint
 
@@ -101,8 +102,7 @@ Read = Callable[[Source], Any]
 Write = Callable[[list[bytes], Any], None]
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class Layout(Generic[_T]):
+class Layout(Frozen, Generic[_T]):
     """Reads and writes the messages of a class, in one version."""
 
     read_from: Callable[[Source], _T]

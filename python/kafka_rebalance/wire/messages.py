@@ -3,6 +3,7 @@
 
 from dataclasses import fields, is_dataclass
 from enum import Enum
+from functools import cache
 from typing import Any
 
 from kafka_rebalance.frozen import Frozen, Message
@@ -19,12 +20,15 @@ class Request(Message):
 
     response = Response
     """The class of the request's response."""
+    handler = ("", "")
+    """The only type of group that takes the request, and the name of its method for it."""
 
     def refused(self, error: ErrorCode) -> Response:
         """Returns the response that refuses the request with `error`."""
         return self.response(error_code=error)  # type: ignore[call-arg]
 
 
+@cache
 def field_names(kind: Any) -> tuple[str, ...]:
     """Returns the names of the fields of a message's class; none for any other class."""
     if is_dataclass(kind):

@@ -110,6 +110,7 @@ class StreamsGroupHeartbeat(Request):
     """A member of a streams group joins, stays or leaves."""
 
     response = StreamsGroupHeartbeatResponse
+    handler = ("streams", "heartbeat")
 
     group_id: str
     member_id: str = ""
@@ -277,3 +278,4 @@ class StreamsGroupDescribe(DescribeRequest):
     """An administrator asks for streams groups."""
 
     response = StreamsGroupDescribeResponse
+    handler = ("streams", "describe")

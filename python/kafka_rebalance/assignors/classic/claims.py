@@ -26,9 +26,10 @@ Source   AbstractStickyAssignor.allSubscriptionsEqual, memberData of both assign
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import NamedTuple
 
+from kafka_rebalance.frozen import Mutable
 from kafka_rebalance.group.model import Member, TopicPartition
 from kafka_rebalance.group.spec import GroupSpec
 from kafka_rebalance.java.order import java_grouping_order, java_hash_order, name_key
@@ -55,8 +56,7 @@ class Sent(NamedTuple):
     field_generation: int
 
 
-@dataclass(slots=True)
-class Claims:
+class Claims(Mutable):
     """The claims after `settle`. The members in `owned` have the order of Kafka's hash map."""
 
     members: list[Member]

@@ -13,11 +13,11 @@ Source   ModernGroup.java, TargetAssignmentMetadata.java, ConsumerGroup.updateSt
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import field, fields, replace
 from enum import IntEnum
 from typing import Any, ClassVar, Generic, Self, TypeVar
 
-from kafka_rebalance.frozen import Frozen
+from kafka_rebalance.frozen import Frozen, Mutable
 from kafka_rebalance.java.timeline_hash_map import TimelineHashMap
 from kafka_rebalance.wire.messages import GroupState
 
@@ -83,8 +83,7 @@ _Member = TypeVar("_Member", bound=AssignedMember)
 _Target = TypeVar("_Target")
 
 
-@dataclass(slots=True)
-class AssigningGroup(Generic[_Member, _Target]):
+class AssigningGroup(Mutable, Generic[_Member, _Target]):
     """A group whose broker assigns. `group_type` is Kafka's name of the group's kind."""
 
     group_type: ClassVar[str]

@@ -86,11 +86,8 @@ def _encoded(records: Sequence[BrokerRecord | LogRecord]) -> list[LogRecord]:
     ]
 
 
-def completed(state: Shard, write: Write) -> None:
+def completed(state: Shard, write: Write, group_id: str) -> None:
     """Applies the records of an append that is now durable to the durable group."""
-    group_id = write.group_id
-    if group_id is None:
-        return
     if not _in_flight(state, group_id):
         del state.durable[group_id]
         return

@@ -14,11 +14,12 @@ Source   ClassicGroup.java, ClassicGroupState.java; docs/behaviour/coordinator.m
 """
 
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import ClassVar
 
 from kafka_rebalance.assignors.selection import select_protocol
 from kafka_rebalance.errors import KafkaRebalanceError, WireError
+from kafka_rebalance.frozen import Mutable
 from kafka_rebalance.wire import group_records as wire
 from kafka_rebalance.wire.classic_groups import JoinedMember, JoinGroup, JoinGroupProtocol
 from kafka_rebalance.wire.consumer_protocol import decode_subscription
@@ -52,8 +53,7 @@ class IllegalTransition(KafkaRebalanceError):
 CONSUMER = "consumer"
 
 
-@dataclass(slots=True)
-class ClassicGroupMember:
+class ClassicGroupMember(Mutable):
     """A member of a classic group. Times are in ms; `parked_join` and `parked_sync` are request
     ids.
 
@@ -102,8 +102,7 @@ def without_repeats(protocols: tuple[JoinGroupProtocol, ...]) -> tuple[JoinGroup
     return tuple(first.values())
 
 
-@dataclass(slots=True)
-class Group:
+class Group(Mutable):
     """A classic group. `state_timestamp_ms` is None if its loaded record has no timestamp."""
 
     group_type: ClassVar[str] = "classic"

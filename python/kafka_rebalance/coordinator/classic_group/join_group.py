@@ -66,7 +66,7 @@ def join_group(
         _join_with_id(state, event, request, group)
     if is_new:
         # This is the group's first record: if the append fails, the group is removed again.
-        state.append([*buried, new_group_record(group)], Write(None))
+        state.append([*buried, state.record(new_group_record, group)], Write(None))
 
 
 def _has_room(state: Shard, group: Group, member_id: str) -> bool:

@@ -127,7 +127,7 @@ def sync_group(state: Shard, event: Received, request: wire.SyncGroup) -> None:
         given = dict(request.assignments)
         assignment = {member_id: given.get(member_id, b"") for member_id in group.members}
         then = StoreAssignment(group, group.generation_id, assignment)
-        state.append([group_record(group, assignment)], Write(then))
+        state.append([state.record(group_record, group, assignment)], Write(then))
 
 
 def _check(event: Received, request: wire.SyncGroup, group: Group | None) -> ErrorCode:

@@ -10,7 +10,7 @@ Source   ConsumerGroup.java, ModernGroup.java (Kafka 4.4.0);
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, ClassVar, NamedTuple
 
 from kafka_rebalance.java.hash_map import HashMap, Uuid
@@ -120,7 +120,6 @@ class ResolvedPattern(NamedTuple):
     timestamp_ms: int
 
 
-@dataclass(slots=True)
 class ConsumerGroup(AssigningGroup[ConsumerGroupMember, Target]):
     """A consumer group; a method either only reads it, or applies one record."""
 

@@ -4,7 +4,6 @@
 from kafka_rebalance.wire.error_codes import ErrorCode, of_append_error
 from kafka_rebalance.wire.messages import GroupState
 
-from ..broker_assigned import log
 from ..classic_group.group import Group
 from .state import Created, Shard, of_kind
 
@@ -15,7 +14,10 @@ def appended(state: Shard, append_id: int, position: int) -> None:
     if write is None:
         return
     state.offsets.complete(append_id, position)
-    log.completed(state, write)
+    if write.group_id is not None:
+        from ..broker_assigned import log
+
+        log.completed(state, write, write.group_id)
     for group in (of_kind(one, Group) for one in write.deleted):
         if group is not None:
             state.move(group, GroupState.DEAD)
@@ -31,6 +33,8 @@ def append_failed(state: Shard, append_id: int, error: ErrorCode) -> None:
         return
     state.num_failed += 1
     state.offsets.fail(append_id)
+    from ..broker_assigned import log
+
     log.failed(state, write, append_id)
     if write.then is not None:
         write.then.failed(state, error)

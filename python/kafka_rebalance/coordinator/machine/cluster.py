@@ -10,9 +10,10 @@ Source   CoordinatorMetadataImage, Utils.computeTopicHash, Utils.computeGroupHas
 
 import struct
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from kafka_rebalance._core import xxh3
+from kafka_rebalance.frozen import Mutable
 from kafka_rebalance.java.hash_map import Uuid
 from kafka_rebalance.java.order import by_name
 
@@ -21,8 +22,7 @@ from .events import ClusterTopic, TopicsChanged
 _NO_VERSION = -1
 
 
-@dataclass(slots=True)
-class ClusterTopics:
+class ClusterTopics(Mutable):
     """The topics by name and by id. `created_version`: the version that added the newest topic."""
 
     version: int = 0

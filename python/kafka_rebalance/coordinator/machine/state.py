@@ -7,14 +7,13 @@ argument.
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from enum import Enum
-from typing import Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
-from kafka_rebalance.frozen import Frozen
+from kafka_rebalance.frozen import Frozen, Mutable
 from kafka_rebalance.group.model import id_text
 from kafka_rebalance.java.hash_map import Uuid
-from kafka_rebalance.wire.broker_records import BrokerRecord
 from kafka_rebalance.wire.classic_groups import DeleteGroups, JoinGroupResponse, SyncGroupResponse
 from kafka_rebalance.wire.error_codes import ErrorCode
 from kafka_rebalance.wire.messages import GroupState, Request, Response
@@ -28,6 +27,9 @@ from .cluster import ClusterTopics
 from .continuations import Answer, AnswerClassicMember, Continuation, SendResponse
 from .deadlines import INITIAL_REBALANCE, SESSION, DeadlineKey, Deadlines
 from .events import Append, Drop, Effect, LogRecord, Received, Respond, Transition
+
+if TYPE_CHECKING:
+    from kafka_rebalance.wire.broker_records import BrokerRecord
 
 
 class Ownership(Enum):
@@ -70,7 +72,7 @@ class Write(Frozen):
     created: tuple[Created, ...] = ()
     deleted: tuple[AnyGroup, ...] = ()
     group_id: str | None = None
-    batch: tuple[BrokerRecord, ...] = ()
+    batch: "tuple[BrokerRecord, ...]" = ()
     after: Group | None = None
     now_ms: int = 0
 
@@ -87,8 +89,7 @@ class Waiting(NamedTuple):
     append_ids: set[int]
 
 
-@dataclass(slots=True)
-class Shard:
+class Shard(Mutable):
     """A coordinator's state. `now_ms` and `effects` belong to the event that is being handled.
 
     Kafka's GroupCoordinatorShard, too, has the groups of one partition of `__consumer_offsets`.
@@ -106,6 +107,7 @@ class Shard:
     new_id: Callable[[], str]
     kinds: Mapping[str, "GroupKind"] = field(default_factory=dict)
     vouched: bool = False  # the host reports silent members; other members are alive
+    is_logged: bool = True  # else the host never reads records of classic groups: they are empty
     ownership: Ownership = Ownership.ACTIVE
     groups: dict[str, AnyGroup] = field(default_factory=dict)
     durable: dict[str, AnyGroup | None] = field(default_factory=dict)
@@ -306,6 +308,9 @@ class Shard:
 
     # Append ---------------------------------------------------------------------------------------
 
+    def record(self, make: Callable[..., LogRecord], *of: Any) -> LogRecord:
+        return make(*of) if self.is_logged else LogRecord(b"", b"")
+
     def append(
         self,
         records: Sequence[LogRecord],
@@ -351,7 +356,7 @@ class GroupKind:
     """Handles a passed deadline; deadlines that only other kinds of groups have are ignored."""
     tombstones: Callable[[Any], list[LogRecord]]
     """Returns the records that remove a group, without those of its offsets."""
-    replay: Callable[[Groups, BrokerRecord, int], None]
+    replay: "Callable[[Groups, BrokerRecord, int], None]"
     """Applies one record; the last argument is the time in ms. Errors: IllegalRecord."""
     refuse_commit: Callable[
         [Shard, Received, Any, CommitRequest, Iterable[OffsetToCommit]], ErrorCode

@@ -83,7 +83,8 @@ def _commit(state: Shard, event: Received, request: wire.CommitRequest) -> None:
         # The new group has only offsets. Kafka creates the group even if no offset is stored.
         state.create(request.group_id)
     then = SendResponse(event.request_id, response, request)
-    state.append([offset_record(one) for one in commits], Write(then), commits, producer_id)
+    records = [state.record(offset_record, one) for one in commits]
+    state.append(records, Write(then), commits, producer_id)
 
 
 def _is_too_large(state: Shard, one: wire.OffsetToCommit) -> bool:

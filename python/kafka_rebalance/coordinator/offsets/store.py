@@ -15,10 +15,11 @@ Source   OffsetMetadataManager (replay, replayEndTransactionMarker, Offsets, Ope
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import count
 from typing import NamedTuple
 
+from kafka_rebalance.frozen import Mutable
 from kafka_rebalance.java.hash_map import Uuid
 from kafka_rebalance.java.timeline_hash_map import SnapshotRegistry, TimelineHashMap
 
@@ -72,8 +73,7 @@ class Stored(NamedTuple):
     position: int
 
 
-@dataclass(slots=True)
-class GroupOffsets:
+class GroupOffsets(Mutable):
     """The offsets of one group. `pending` holds the producers whose transactions are open."""
 
     committed: dict[Partition, Stored] = field(default_factory=dict)

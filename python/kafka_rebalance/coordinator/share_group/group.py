@@ -15,7 +15,7 @@ Source   ShareGroup.java, ModernGroup.java, ShareGroupMember.java, InitMapValue,
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, ClassVar, NamedTuple
 
 from kafka_rebalance.frozen import Frozen
@@ -92,7 +92,6 @@ class ShareGroupMember(AssignedMember):
     assigned: Partitions = field(default_factory=dict)
 
 
-@dataclass(slots=True)
 class ShareGroup(AssigningGroup[ShareGroupMember, Target]):
     """A share group; a method either only reads it, or applies one record."""
 

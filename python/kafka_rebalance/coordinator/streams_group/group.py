@@ -14,7 +14,7 @@ Source   StreamsGroup.java (Kafka 4.4.0); KIP-1071; docs/behaviour/streams-group
 """
 
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from operator import attrgetter
 from typing import ClassVar, NamedTuple
 
@@ -145,7 +145,6 @@ class Unlogged(NamedTuple):
 _NOTHING_UNLOGGED = Unlogged()
 
 
-@dataclass(slots=True)
 class StreamsGroup(AssigningGroup[StreamsGroupMember, GroupTasks]):
     """A streams group; a method either only reads it, or makes one change.
 

@@ -17,6 +17,7 @@ Source   AsyncKafkaConsumer, ConsumerMembershipManager, ConsumerHeartbeatRequest
 """
 
 import random
+from typing import Literal
 
 from kafka_rebalance.group.model import Topic, TopicPartition, uuid_of
 from kafka_rebalance.wire.classic_groups import FindCoordinator
@@ -35,6 +36,7 @@ _S = ConsumerMemberState
 class AsyncConsumer:
     """A consumer of a group whose broker assigns; the module's docstring explains its use."""
 
+    kind: Literal["async"] = "async"
     reads_in_poll = False  # the background thread reads responses
     matches_before_joining = False  # the coordinator resolves patterns
 

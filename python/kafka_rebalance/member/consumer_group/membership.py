@@ -8,10 +8,11 @@ waits in `callbacks` for the next poll; `running` is the callback that the appli
 
 from collections import deque
 from collections.abc import Iterable, Mapping
-from dataclasses import KW_ONLY, dataclass, field
+from dataclasses import KW_ONLY, field
 from enum import Enum, auto
 from typing import NamedTuple
 
+from kafka_rebalance.frozen import Mutable
 from kafka_rebalance.group.model import TopicPartition, id_text
 from kafka_rebalance.java.hash_map import Uuid
 from kafka_rebalance.member.interface import Partitions
@@ -86,8 +87,7 @@ class Callback(NamedTuple):
     purpose: Purpose
 
 
-@dataclass(slots=True)
-class LocalReconciliation:
+class LocalReconciliation(Mutable):
     """The assignment that is being applied, from the commit to the acknowledgement."""
 
     assignment: LocalAssignment
@@ -102,8 +102,7 @@ class LocalReconciliation:
     has_revoked: bool = False  # onPartitionsRevoked has returned
 
 
-@dataclass(slots=True)
-class SentFields:
+class SentFields(Mutable):
     """The values that were last sent; after an error, all are None, so that all are sent again."""
 
     rebalance_timeout_ms: int | None = None
@@ -113,7 +112,6 @@ class SentFields:
     assignment: LocalAssignment | None = None
 
 
-@dataclass(slots=True)
 class AsyncMembership(AnyMembership):
     """The state of a member of a consumer group."""
 

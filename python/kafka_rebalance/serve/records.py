@@ -8,13 +8,15 @@ partitions again.
 import asyncio
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
+from datetime import UTC, datetime
 from typing import Any
 
-from .batches import Refused, StoredRecord, marker, new_batch, received
+from .batches import MOST_BATCH_BYTES, Refused, StoredRecord, marker, new_batch, received
 from .cluster import Cluster
 from .connections import Limits
 from .frames import Asked, KafkaError
 from .partition_log import KEPT, PartitionLog, Waiter
+from .topic_configs import APPEND_TIME, MOST_BYTES, TIMESTAMPS
 from .transactions import Ended, Place
 
 FETCH_BYTES = 50 * 1024 * 1024
@@ -115,7 +117,8 @@ class Records:
     # Produce --------------------------------------------------------------------------------------
 
     def _produce(self, asked: Asked, place: tuple[str, int], one: Any) -> dict[str, Any]:
-        batch = received(one.records, asked.version)
+        settings = self._cluster.topics[place[0]].settings
+        batch = received(one.records, asked.version, settings.get(MOST_BYTES, MOST_BATCH_BYTES))
         if asked.body.acks not in _ACKS:
             raise Refused(KafkaError.invalid_required_acks)
         if batch.is_transactional:
@@ -124,9 +127,13 @@ class Records:
             error = self._verified(asked, batch.producer_id, batch.producer_epoch, place)
             if error is not KafkaError.none:
                 raise Refused(error)
-        log = self.log(*place)
+        log, appended = self.log(*place), None
+        if settings.get(TIMESTAMPS) == APPEND_TIME:
+            batch = batch.appended(self._now_ms())
+            appended = datetime.fromtimestamp(batch.max_timestamp / 1000, UTC)
         offset = self._append(log, log.append, batch)
-        return {"base_offset": offset, "log_start_offset": log.start, **_PRODUCED}
+        fields = {"base_offset": offset, "log_start_offset": log.start, **_PRODUCED}
+        return {**fields, "log_append_time": appended}
 
     def _append(self, log: PartitionLog, append: Callable[..., int], *given: Any) -> int:
         """Appends, and returns the offset; if all logs are too large, halves the largest one.

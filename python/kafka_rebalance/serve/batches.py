@@ -44,8 +44,8 @@ _XERIAL = b"\x82SNAPPY\0"
 class Refused(Exception):
     """A request or batch that the broker refuses. `error` is the error code of the answer."""
 
-    def __init__(self, error: KafkaError) -> None:
-        super().__init__(error.name)
+    def __init__(self, error: KafkaError, message: str | None = None) -> None:
+        super().__init__(message or error.name)
         self.error = error
 
 

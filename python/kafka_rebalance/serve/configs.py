@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 from kafka_rebalance.errors import GroupError
 
+from .batches import Refused
 from .frames import Asked, KafkaError
 
 Value = bool | int | float | str | tuple[str, ...]
@@ -23,7 +24,7 @@ _LONG_TYPE = 5
 """The numbers of the types of settings in DescribeConfigs."""
 
 
-class Setting(NamedTuple):
+class ServedSetting(NamedTuple):
     """A setting's default, which also shows its type, and its bounds or its possible values."""
 
     default: Value
@@ -69,7 +70,9 @@ def _split(text: str) -> tuple[str, ...]:
 
 
 def changed(
-    settings: Mapping[str, Setting], old: Mapping[str, Value], changes: Mapping[str, str | None]
+    settings: Mapping[str, ServedSetting],
+    old: Mapping[str, Value],
+    changes: Mapping[str, str | None],
 ) -> dict[str, Any]:
     """Returns the old values with the changes; None restores a default. Errors: GroupError."""
     new = dict(old)
@@ -90,32 +93,32 @@ class Configs:
     `source` is the number that DescribeConfigs has for a setting that was changed.
     """
 
-    def __init__(self, settings: Mapping[str, Setting], source: int) -> None:
+    def __init__(self, settings: Mapping[str, ServedSetting], source: int) -> None:
         self.settings, self.source = settings, source
 
     def given(self, name: str) -> Mapping[str, Value]:
-        """Returns the resource's settings that differ from the defaults. Errors: Wrong."""
+        """Returns the resource's settings that differ from the defaults. Errors: Refused."""
         raise NotImplementedError
 
     def change(
         self, name: str, changes: Mapping[str, str | None], *, validate_only: bool = False
     ) -> None:
-        """Changes settings, all or none; None restores a default. Errors: Wrong, GroupError."""
+        """Changes settings, all or none; None restores a default. Errors: Refused, GroupError."""
         raise NotImplementedError
 
     def alter(self, one: Any, asked: Asked) -> None:
-        """Carries out one resource's part of (Incremental)AlterConfigs. Errors: Wrong."""
+        """Carries out one resource's part of (Incremental)AlterConfigs. Errors: Refused."""
         whole = asked.api == "alter_configs"  # it restores the defaults of all other settings
         given = self.given(one.resource_name)
         changes: dict[str, str | None] = {}
         for config in one.configs:
             operation = _SET if whole else config.config_operation
             if not _SET <= operation <= _SUBTRACT:
-                raise Wrong(KafkaError.invalid_request, f"{config.name}: no such operation")
+                raise Refused(KafkaError.invalid_request, f"{config.name}: no such operation")
             if config.name in changes:
-                raise Wrong(KafkaError.invalid_request, f"{config.name}: changed twice")
+                raise Refused(KafkaError.invalid_request, f"{config.name}: changed twice")
             if operation != _DELETE and config.value is None:
-                raise Wrong(KafkaError.invalid_request, f"{config.name}: null is no value")
+                raise Refused(KafkaError.invalid_request, f"{config.name}: null is no value")
             changes[config.name] = None if operation == _DELETE else config.value
             if operation in (_APPEND, _SUBTRACT):
                 changes[config.name] = self._merged(given, config, operation)
@@ -124,12 +127,12 @@ class Configs:
         try:
             self.change(one.resource_name, changes, validate_only=asked.body.validate_only)
         except GroupError as wrong:
-            raise Wrong(KafkaError.invalid_config, str(wrong)) from None
+            raise Refused(KafkaError.invalid_config, str(wrong)) from None
 
     def _merged(self, given: Mapping[str, Value], config: Any, operation: int) -> str:
         setting = self.settings.get(config.name)
         if setting is None or not isinstance(setting.default, tuple):
-            raise Wrong(KafkaError.invalid_config, f"{config.name}: only lists have entries")
+            raise Refused(KafkaError.invalid_config, f"{config.name}: only lists have entries")
         old: Any = given.get(config.name, setting.default)
         new = _split(config.value)
         if operation == _APPEND:
@@ -137,7 +140,7 @@ class Configs:
         return ",".join(one for one in old if one not in new)
 
     def described(self, name: str, keys: Container[str] | None) -> list[dict[str, Any]]:
-        """Returns the settings of a resource as a response lists them. Errors: Wrong."""
+        """Returns the settings of a resource as a response lists them. Errors: Refused."""
         return [one for one in self.listed(self.given(name)) if keys is None or one["name"] in keys]
 
     def listed(self, given: Mapping[str, Value]) -> list[dict[str, Any]]:
@@ -154,11 +157,3 @@ class Configs:
             }
             for key, setting in sorted(self.settings.items())
         ]
-
-
-class Wrong(Exception):
-    """A change that is refused with an error code and a message."""
-
-    def __init__(self, error: KafkaError, message: str | None = None) -> None:
-        super().__init__(message)
-        self.error = error

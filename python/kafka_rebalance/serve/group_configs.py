@@ -16,7 +16,8 @@ from kafka_rebalance.coordinator.config import CoordinatorConfig
 from kafka_rebalance.coordinator.machine.events import GroupConfigured
 from kafka_rebalance.errors import GroupError
 
-from .configs import Configs, Setting, Wrong, changed
+from .batches import Refused
+from .configs import Configs, ServedSetting, changed
 from .frames import KafkaError
 
 GROUP = 32
@@ -25,9 +26,9 @@ _MOST = 10_000
 _BY_GROUP = 8
 
 
-def _of_coordinator(least: int, *names: str) -> dict[str, Setting]:
+def _of_coordinator(least: int, *names: str) -> dict[str, ServedSetting]:
     config = CoordinatorConfig()
-    return {one: Setting(getattr(config, _field(one)), least) for one in names}
+    return {one: ServedSetting(getattr(config, _field(one)), least) for one in names}
 
 
 def _field(name: str) -> str:
@@ -43,11 +44,13 @@ SETTINGS = {
     **_of_coordinator(0, *(f"{one}.assignment.interval.ms" for one in _KINDS)),
     **_of_coordinator(0, "streams.initial.rebalance.delay.ms", "streams.num.standby.replicas"),
     **_of_coordinator(0, "streams.num.warmup.replicas", "streams.rack.aware.assignment.tags"),
-    "share.auto.offset.reset": Setting("latest", choices=("latest", "earliest")),
-    "share.isolation.level": Setting("read_uncommitted", choices=_LEVELS),
-    "share.delivery.count.limit": Setting(5, 2, most=2**15 - 1),  # responses hold it in 16 bits
-    "share.partition.max.record.locks": Setting(2_000, 100),
-    "share.record.lock.duration.ms": Setting(30_000, 1_000),
+    "share.auto.offset.reset": ServedSetting("latest", choices=("latest", "earliest")),
+    "share.isolation.level": ServedSetting("read_uncommitted", choices=_LEVELS),
+    "share.delivery.count.limit": ServedSetting(
+        5, 2, most=2**15 - 1
+    ),  # responses hold it in 16 bits
+    "share.partition.max.record.locks": ServedSetting(2_000, 100),
+    "share.record.lock.duration.ms": ServedSetting(30_000, 1_000),
 }
 
 
@@ -72,7 +75,7 @@ class GroupConfigs(Configs):
 
     def given(self, name: str) -> Mapping[str, Any]:
         if not name:
-            raise Wrong(KafkaError.invalid_request, "a group has a name")
+            raise Refused(KafkaError.invalid_request, "a group has a name")
         return self._groups.get(name, {})
 
     def change(

@@ -10,8 +10,9 @@ Differs  `compression.gzip.level` may be 0, and settings are not compared with e
 
 from collections.abc import Mapping
 
+from .batches import Refused
 from .cluster import Cluster
-from .configs import INT, LONG, Configs, Setting, Value, Wrong, changed
+from .configs import INT, LONG, Configs, ServedSetting, Value, changed
 from .frames import KafkaError
 
 TOPIC = 2
@@ -21,29 +22,30 @@ MOST_BYTES, TIMESTAMPS, APPEND_TIME = "max.message.bytes", "message.timestamp.ty
 _COMPRESSIONS = ("uncompressed", "zstd", "lz4", "snappy", "gzip", "producer")
 
 
-def _numbers(least: int, most: int, **defaults: int) -> dict[str, Setting]:
+def _numbers(least: int, most: int, **defaults: int) -> dict[str, ServedSetting]:
     """Returns whole numbers with these bounds; a name has _ in place of its dots."""
     return {
-        name.replace("_", "."): Setting(one, least, most=most) for name, one in defaults.items()
+        name.replace("_", "."): ServedSetting(one, least, most=most)
+        for name, one in defaults.items()
     }
 
 
-def _switches(*names: str) -> dict[str, Setting]:
-    return {name: Setting(default=False) for name in names}
+def _switches(*names: str) -> dict[str, ServedSetting]:
+    return {name: ServedSetting(default=False) for name in names}
 
 
 _WEEK_MS = 7 * 24 * 3600 * 1000
 SETTINGS = {
-    "cleanup.policy": Setting(("delete",), choices=("compact", "delete")),
-    "compression.type": Setting("producer", choices=_COMPRESSIONS),
-    TIMESTAMPS: Setting("CreateTime", choices=("CreateTime", APPEND_TIME)),
-    "min.cleanable.dirty.ratio": Setting(0.5, most=1),
-    "compression.gzip.level": Setting(-1, -1, most=9),
-    "compression.lz4.level": Setting(9, 1, most=17),
-    "compression.zstd.level": Setting(3, -131_072, most=22),
-    "segment.bytes": Setting(2**30, 2**20),
-    "follower.replication.throttled.replicas": Setting(()),
-    "leader.replication.throttled.replicas": Setting(()),
+    "cleanup.policy": ServedSetting(("delete",), choices=("compact", "delete")),
+    "compression.type": ServedSetting("producer", choices=_COMPRESSIONS),
+    TIMESTAMPS: ServedSetting("CreateTime", choices=("CreateTime", APPEND_TIME)),
+    "min.cleanable.dirty.ratio": ServedSetting(0.5, most=1),
+    "compression.gzip.level": ServedSetting(-1, -1, most=9),
+    "compression.lz4.level": ServedSetting(9, 1, most=17),
+    "compression.zstd.level": ServedSetting(3, -131_072, most=22),
+    "segment.bytes": ServedSetting(2**30, 2**20),
+    "follower.replication.throttled.replicas": ServedSetting(()),
+    "leader.replication.throttled.replicas": ServedSetting(()),
     **_numbers(0, INT, max_message_bytes=1_048_588, index_interval_bytes=4096),
     **_numbers(1, INT - 8, max_decompressed_message_bytes=INT - 8),
     **_numbers(1, INT, min_insync_replicas=1),
@@ -73,7 +75,7 @@ class TopicConfigs(Configs):
     def given(self, name: str) -> Mapping[str, Value]:
         topic = self._cluster.topics.get(name)
         if topic is None:
-            raise Wrong(KafkaError.unknown_topic_or_partition)
+            raise Refused(KafkaError.unknown_topic_or_partition)
         return topic.settings
 
     def change(

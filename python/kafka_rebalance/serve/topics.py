@@ -8,8 +8,9 @@ from typing import Any
 from kafka_rebalance.coordinator.machine.events import ClusterTopic
 from kafka_rebalance.errors import GroupError
 
+from .batches import Refused
 from .cluster import MOST_PARTITIONS, NODE, TOO_MANY, Cluster, ServedTopic, is_legal
-from .configs import Configs, Wrong, changed
+from .configs import Configs, changed
 from .frames import Asked, KafkaError
 from .group_configs import GROUP, GroupConfigs
 from .topic_configs import TOPIC, TopicConfigs
@@ -54,7 +55,7 @@ def _described(configs: Mapping[int, Configs], one: Any, asked: Asked) -> dict[s
     try:
         if found is not None and error is KafkaError.none:
             listed = found.described(one.resource_name, one.configuration_keys)
-    except Wrong as wrong:
+    except Refused as wrong:
         error = wrong.error
     return {**_resource(one), "error_code": error, "error_message": None, "configs": listed}
 
@@ -65,12 +66,12 @@ def _altered(
     found, error, message = configs.get(one.resource_type), asked.error, None
     try:
         if is_repeated:
-            raise Wrong(KafkaError.invalid_request, "a resource is listed twice")
+            raise Refused(KafkaError.invalid_request, "a resource is listed twice")
         if found is None:
-            raise Wrong(KafkaError.invalid_request, "only groups and topics have settings here")
+            raise Refused(KafkaError.invalid_request, "only groups and topics have settings here")
         if error is KafkaError.none:
             found.alter(one, asked)
-    except Wrong as wrong:
+    except Refused as wrong:
         error, message = wrong.error, str(wrong)
     return {**_resource(one), "error_code": error, "error_message": message}
 

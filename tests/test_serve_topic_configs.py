@@ -145,3 +145,20 @@ def test_a_topic_has_a_largest_batch_and_the_time_of_the_append(codec: str) -> N
             consumer.seek_to_beginning()
             (read,) = next(iter(consumer.poll(10_000).values()))
             assert (read.timestamp, read.timestamp_type) == (1_000_000, 1)
+
+
+def test_a_compacted_topic_refuses_records_without_a_key() -> None:
+    with RunningBroker({}) as broker:
+        broker.add_topic("t", 1, {"cleanup.policy": "compact"})
+        delivered: list[str | None] = []
+        producer = Producer({"bootstrap.servers": broker.address, "linger.ms": 1000})
+        for key in (b"k", None, None):
+            producer.produce(
+                "t",
+                b"v",
+                key=key,
+                on_delivery=lambda error, _: delivered.append(error and error.name()),
+            )
+        producer.flush(10)
+        assert delivered == ["_INVALID_DIFFERENT_RECORD", "INVALID_RECORD", "INVALID_RECORD"]
+        assert broker.records("t") == []

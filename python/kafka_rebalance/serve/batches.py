@@ -7,7 +7,7 @@ writes only the first offset and the leader's epoch, which the checksum does not
 
 import gzip
 import struct
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from crc32c import crc32c
@@ -42,11 +42,16 @@ _XERIAL = b"\x82SNAPPY\0"
 
 
 class Refused(Exception):
-    """A request or batch that the broker refuses. `error` is the error code of the answer."""
+    """A request or batch that the broker refuses. `error` is the error code of the answer.
 
-    def __init__(self, error: KafkaError, message: str | None = None) -> None:
+    `wrong` holds the indexes of the batch's records that are the reason, if it has any.
+    """
+
+    def __init__(
+        self, error: KafkaError, message: str | None = None, wrong: Sequence[int] = ()
+    ) -> None:
         super().__init__(message or error.name)
-        self.error = error
+        self.error, self.wrong = error, wrong
 
 
 class StoredRecord(NamedTuple):
@@ -119,6 +124,18 @@ class Batch(NamedTuple):
         except IndexError:
             return False
         return at == end
+
+    def check_keys(self) -> None:
+        """Called for a compacted topic. Errors: Refused if a record has no key.
+
+        Records of compressed batches are not looked at.
+        """
+        try:
+            each = [] if self.is_compressed else [*self.records(0)]
+        except WireError:
+            raise Refused(KafkaError.invalid_record) from None
+        if wrong := [at for at, one in enumerate(each) if one.key is None]:
+            raise Refused(KafkaError.invalid_record, wrong=wrong)
 
     def appended(self, now_ms: int) -> "Batch":
         """Returns the batch with the time of its append, which counts for all of its records."""

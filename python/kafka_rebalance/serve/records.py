@@ -16,7 +16,7 @@ from .cluster import Cluster
 from .connections import Limits
 from .frames import Asked, KafkaError
 from .partition_log import KEPT, PartitionLog, Waiter
-from .topic_configs import APPEND_TIME, MOST_BYTES, TIMESTAMPS
+from .topic_configs import APPEND_TIME, MOST_BYTES, POLICY, TIMESTAMPS
 from .transactions import Ended, Place
 
 FETCH_BYTES = 50 * 1024 * 1024
@@ -41,6 +41,7 @@ _NOTHING = {
     "records": b"",
 }
 
+_NO_KEY = {"batch_index_error_message": "Compacted topic cannot accept message without key."}
 _AT_ONCE = 500
 """After this number of partitions of one request, other requests have their turn."""
 
@@ -108,7 +109,8 @@ class Records:
                     name = self._cluster.named(topic)
                     fields |= {"error_code": error, **answer(asked, (name, partition), one)}
                 except Refused as refused:
-                    fields |= {"error_code": refused.error, **_NOTHING}
+                    wrong = [{"batch_index": at, **_NO_KEY} for at in refused.wrong]
+                    fields |= {"error_code": refused.error, **_NOTHING, "record_errors": wrong}
                 each.append(fields)
             ids = {one: getattr(topic, one, None) for one in ("name", "topic", "topic_id")}
             found.append({**ids, "partitions": each, "partition_responses": each})
@@ -127,6 +129,8 @@ class Records:
             error = self._verified(asked, batch.producer_id, batch.producer_epoch, place)
             if error is not KafkaError.none:
                 raise Refused(error)
+        if "compact" in settings.get(POLICY, ()):
+            batch.check_keys()
         log, appended = self.log(*place), None
         if settings.get(TIMESTAMPS) == APPEND_TIME:
             batch = batch.appended(self._now_ms())

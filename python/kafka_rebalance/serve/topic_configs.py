@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Settings of topics. `records.py` reads max.message.bytes and message.timestamp.type.
+"""Settings of topics. `records.py` reads those that have an effect: the largest batch, the kind of
+time, and whether records need keys (cleanup.policy).
 
-The other settings are kept and described, and have no effect: nothing is compacted, compressed or
-dropped by its age.
+The other settings are kept and described: nothing is compacted, compressed or dropped by its age.
 
 Source   LogConfig of Kafka 4.4.0: names, types, defaults and bounds.
 Differs  `compression.gzip.level` may be 0, and settings are not compared with each other.
@@ -19,6 +19,7 @@ TOPIC = 2
 """The number of a topic as a resource."""
 _BY_TOPIC = 1
 MOST_BYTES, TIMESTAMPS, APPEND_TIME = "max.message.bytes", "message.timestamp.type", "LogAppendTime"
+POLICY = "cleanup.policy"
 _COMPRESSIONS = ("uncompressed", "zstd", "lz4", "snappy", "gzip", "producer")
 
 
@@ -36,7 +37,7 @@ def _switches(*names: str) -> dict[str, ServedSetting]:
 
 _WEEK_MS = 7 * 24 * 3600 * 1000
 SETTINGS = {
-    "cleanup.policy": ServedSetting(("delete",), choices=("compact", "delete")),
+    POLICY: ServedSetting(("delete",), choices=("compact", "delete")),
     "compression.type": ServedSetting("producer", choices=_COMPRESSIONS),
     TIMESTAMPS: ServedSetting("CreateTime", choices=("CreateTime", APPEND_TIME)),
     "min.cleanable.dirty.ratio": ServedSetting(0.5, most=1),

@@ -396,7 +396,8 @@ def test_settings_of_a_group_are_changed_and_described() -> None:
             assert alter(one, name, wrong) == "invalid_config"
         assert alter(one, "no.such", "1") == "invalid_config"
         assert alter(one, "share.delivery.count.limit", "32768") == "invalid_config"
-        assert alter(one, name, "1", operation=2) == "invalid_request"
+        assert alter(one, name, "1", operation=2) == "invalid_config"
+        assert alter(one, name, "1", operation=4) == "invalid_request"
         assert alter(one, name, None, operation=1) == "none"
         assert described(one, name) == {name: ("45000", 5)}
         assert broker._server.coordinator._state.group_configs == {}

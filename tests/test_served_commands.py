@@ -122,6 +122,24 @@ def test_kafka_configs_changes_settings_of_groups() -> None:
         assert name not in command(configs, broker, "--describe", *one)
 
 
+def test_kafka_topics_and_configs_change_settings_of_topics() -> None:
+    orders, configs = ("--topic", "orders"), "kafka.admin.ConfigCommand"
+    topic = ("--entity-type", "topics", "--entity-name", "orders")
+    with RunningBroker({}) as broker:
+        settings = ("--config", "retention.ms=5", "--config", "cleanup.policy=compact")
+        command("TopicCommand", broker, "--create", *orders, "--partitions", "2", *settings)
+        described = command("TopicCommand", broker, "--describe", *orders)
+        assert "Configs: cleanup.policy=compact,retention.ms=5" in described
+        if not LIB_CONFIGS.exists():
+            pytest.skip(f"no jars in {LIB_CONFIGS}: run `make judges`")
+        changes = ("--add-config", "segment.ms=7", "--delete-config", "cleanup.policy")
+        command(configs, broker, "--alter", *topic, *changes)
+        described = command(configs, broker, "--describe", *topic)
+        assert "segment.ms=7" in described
+        assert "cleanup.policy" not in described
+        assert "cleanup.policy=delete" in command(configs, broker, "--describe", *topic, "--all")
+
+
 def test_kafka_streams_groups_describes_an_application(tmp_path: Path) -> None:
     groups = "streams.StreamsGroupCommand"
     with (

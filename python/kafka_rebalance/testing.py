@@ -32,10 +32,12 @@ from kafka_rebalance.coordinator.config import CoordinatorConfig
 from kafka_rebalance.errors import GroupError
 from kafka_rebalance.serve.batches import StoredRecord
 from kafka_rebalance.serve.cluster import ServedTopic
+from kafka_rebalance.serve.configs import changed
 from kafka_rebalance.serve.connections import Limits
 from kafka_rebalance.serve.faults import Fault
 from kafka_rebalance.serve.history import StableGeneration
 from kafka_rebalance.serve.server import Server
+from kafka_rebalance.serve.topic_configs import SETTINGS
 from kafka_rebalance.wire.messages import GroupState
 
 __all__ = [
@@ -138,9 +140,12 @@ class RunningBroker:
 
     # Changes to the cluster -----------------------------------------------------------------------
 
-    def add_topic(self, name: str, partitions: int) -> None:
-        """Creates a topic. Errors: GroupError if the name or the number is wrong."""
-        self._call(lambda: self._server.cluster.add(ServedTopic(name, partitions)))
+    def add_topic(
+        self, name: str, partitions: int, settings: Mapping[str, str] | None = None
+    ) -> None:
+        """Creates a topic. Errors: GroupError if the name, the number or a setting is wrong."""
+        new = changed(SETTINGS, {}, settings or {})
+        self._call(lambda: self._server.cluster.add(ServedTopic(name, partitions, settings=new)))
 
     def grow(self, name: str, partitions: int) -> None:
         """Adds partitions until the topic has this number. Consumers see them in new metadata.

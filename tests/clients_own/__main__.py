@@ -39,7 +39,10 @@ TESTS = {
     ),
     "aiokafka": tuple(
         f"tests/test_{one}.py"
-        for one in ("coordinator", "fetcher", "pep492", "transactional_consumer")
+        for one in (
+            *("admin", "client", "conn", "consumer", "coordinator", "fetcher", "pep492"),
+            *("producer", "sender", "transactional_consumer", "transactional_producer"),
+        )
     ),
     "franz-go": (),
     "librdkafka": (),
@@ -138,7 +141,8 @@ def main() -> int:
         group_consumer_heartbeat_interval_ms=500,
         group_share_heartbeat_interval_ms=500,
     )
-    with RunningBroker({"any": 1}, config=config, auto_create=4, limits=LIMITS) as broker:
+    made = 2 if options.library == "aiokafka" else 4
+    with RunningBroker({"any": 1}, config=config, auto_create=made, limits=LIMITS) as broker:
         if options.library == "librdkafka":
             return run_librdkafka(options.source.absolute(), options.numbers, broker.address)
         settings = {

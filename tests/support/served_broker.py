@@ -166,6 +166,10 @@ REQUESTS: dict[str, dict[str, Any]] = {
         "include_synonyms": False,
         "include_documentation": False,
     },
+    "alter_configs": {
+        "resources": [{"resource_type": 2, "resource_name": "orders", "configs": []}],
+        "validate_only": False,
+    },
     "create_partitions": {
         "topics": [{"name": "orders", "count": 9, "assignments": None}],
         "timeout": 1,

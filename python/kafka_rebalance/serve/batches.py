@@ -7,7 +7,7 @@ writes only the first offset and the leader's epoch, which the checksum does not
 
 import gzip
 import struct
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from crc32c import crc32c
@@ -26,12 +26,12 @@ _REST = struct.Struct(">hiqqqhii")
 """The other fields, as `Batch` names them."""
 _HEADER_BYTES = _START.size + _REST.size
 _PLACED = struct.Struct(">qii")
-_LENGTH = struct.Struct(">i")
+_LENGTH, _CRC = struct.Struct(">i"), struct.Struct(">I")
 _LENGTH_AT, _AFTER_LENGTH, _MAGIC_AT, _CODEC_AT = 8, 12, 16, 22
 _LEAST_LENGTH = 14
 """The smallest value of the `length` field of a batch in the oldest format, in bytes."""
 _MAGIC = 2
-_CODEC, TRANSACTIONAL, CONTROL = 0x07, 0x10, 0x20
+_CODEC, _APPEND_TIME, TRANSACTIONAL, CONTROL = 0x07, 0x08, 0x10, 0x20
 _ZSTD, _KNOWS_ZSTD = 4, 7
 """The number of the newest codec, zstd, and the first version of Produce that allows it."""
 _LEAST_RECORD = 6
@@ -42,11 +42,16 @@ _XERIAL = b"\x82SNAPPY\0"
 
 
 class Refused(Exception):
-    """A request or batch that the broker refuses. `error` is the error code of the answer."""
+    """A request or batch that the broker refuses. `error` is the error code of the answer.
 
-    def __init__(self, error: KafkaError) -> None:
-        super().__init__(error.name)
-        self.error = error
+    `wrong` holds the indexes of the batch's records that are the reason, if it has any.
+    """
+
+    def __init__(
+        self, error: KafkaError, message: str | None = None, wrong: Sequence[int] = ()
+    ) -> None:
+        super().__init__(message or error.name)
+        self.error, self.wrong = error, wrong
 
 
 class StoredRecord(NamedTuple):
@@ -113,12 +118,32 @@ class Batch(NamedTuple):
                 while length >> shift and shift < 35:  # another byte of the number follows
                     length = length & ~(1 << shift) | data[at] << shift
                     at, shift = at + 1, shift + 7
-                if length & 1 or not 2 * _LEAST_RECORD <= length <= 2 * MOST_BATCH_BYTES:
+                if length & 1 or not 2 * _LEAST_RECORD <= length <= 2 * end:
                     return False
                 at += length >> 1
         except IndexError:
             return False
         return at == end
+
+    def check_keys(self) -> None:
+        """Called for a compacted topic. Errors: Refused if a record has no key.
+
+        Records of compressed batches are not looked at.
+        """
+        try:
+            each = [] if self.is_compressed else [*self.records(0)]
+        except WireError:
+            raise Refused(KafkaError.invalid_record) from None
+        if wrong := [at for at, one in enumerate(each) if one.key is None]:
+            raise Refused(KafkaError.invalid_record, wrong=wrong)
+
+    def appended(self, now_ms: int) -> "Batch":
+        """Returns the batch with the time of its append, which counts for all of its records."""
+        attributes = self.attributes | _APPEND_TIME
+        fields = (attributes, *self[2:4], now_ms, *self[5:9])
+        signed = _REST.pack(*fields) + self.data[_HEADER_BYTES:]
+        data = self.data[: _START.size - _CRC.size] + _CRC.pack(crc32c(signed)) + signed
+        return self._replace(attributes=attributes, max_timestamp=now_ms, data=data)
 
     def at(self, base_offset: int) -> "Batch":
         """Returns the batch with this first offset, and with leader epoch 0."""
@@ -146,6 +171,8 @@ class Batch(NamedTuple):
         _signed(source)
         source.take(1)
         timestamp = self.base_timestamp + _signed(source)
+        if self.attributes & _APPEND_TIME:
+            timestamp = self.max_timestamp
         if _signed(source) != delta or not -(2**63) <= timestamp < 2**63:
             raise ValueError("an offset or a time that no producer sends")
         offset = self.base_offset + delta
@@ -156,7 +183,7 @@ class Batch(NamedTuple):
         return StoredRecord(partition, offset, timestamp, key, value, headers)
 
 
-def received(data: bytes | None, version: int) -> Batch:
+def received(data: bytes | None, version: int, most_bytes: int = MOST_BATCH_BYTES) -> Batch:
     """Returns the only batch for a partition in a Produce request of this version.
 
     An incomplete batch at the end is ignored, as in Kafka. Errors: Refused.
@@ -171,7 +198,7 @@ def received(data: bytes | None, version: int) -> Batch:
     base, _, _, _, crc = _START.unpack_from(data)
     if base != 0:
         raise Refused(KafkaError.invalid_record)
-    if size > MOST_BATCH_BYTES:
+    if size > most_bytes:
         raise Refused(KafkaError.message_too_large)
     data = data[:size]
     if size < _HEADER_BYTES or crc != crc32c(memoryview(data)[_START.size :]):

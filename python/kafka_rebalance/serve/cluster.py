@@ -61,11 +61,15 @@ _NAMED_BY_ID = 12
 
 
 class ServedTopic(NamedTuple):
-    """A topic of the cluster. `racks`: for each partition, the racks of its replicas, if any."""
+    """A topic of the cluster. `racks`: for each partition, the racks of its replicas, if any.
+
+    `settings` are those that differ from the defaults: see `topic_configs.py`.
+    """
 
     name: str
     partitions: int
     racks: tuple[tuple[str | None, ...], ...] | None = None
+    settings: Mapping[str, Any] = {}
 
 
 class Cluster:
@@ -125,7 +129,7 @@ class Cluster:
             raise GroupError("partitions", problem)
         more: tuple[tuple[str | None, ...], ...] = ((None,),) * (partitions - topic.partitions)
         racks = None if topic.racks is None else topic.racks + more
-        self.put(ServedTopic(name, partitions, racks))
+        self.put(topic._replace(partitions=partitions, racks=racks))
 
     def put(self, topic: ServedTopic) -> None:
         """Serves the topic without checks; replaces a topic with this name, but keeps its id."""

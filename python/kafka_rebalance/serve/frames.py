@@ -81,6 +81,7 @@ APIS: dict[str, Api] = {
     "end_txn": Api(26, 0, 3),
     "txn_offset_commit": Api(28, 0, 3),
     "describe_configs": Api(32, 1, 4),
+    "alter_configs": Api(33, 0, 2),
     "create_partitions": Api(37, 0, 3),
     "delete_groups": Api(42, 0, 2),
     "incremental_alter_configs": Api(44, 0, 1),

@@ -8,13 +8,15 @@ partitions again.
 import asyncio
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
+from datetime import UTC, datetime
 from typing import Any
 
-from .batches import Refused, StoredRecord, marker, new_batch, received
+from .batches import MOST_BATCH_BYTES, Refused, StoredRecord, marker, new_batch, received
 from .cluster import Cluster
 from .connections import Limits
 from .frames import Asked, KafkaError
 from .partition_log import KEPT, PartitionLog, Waiter
+from .topic_configs import APPEND_TIME, MOST_BYTES, POLICY, TIMESTAMPS
 from .transactions import Ended, Place
 
 FETCH_BYTES = 50 * 1024 * 1024
@@ -39,6 +41,7 @@ _NOTHING = {
     "records": b"",
 }
 
+_NO_KEY = {"batch_index_error_message": "Compacted topic cannot accept message without key."}
 _AT_ONCE = 500
 """After this number of partitions of one request, other requests have their turn."""
 
@@ -106,7 +109,8 @@ class Records:
                     name = self._cluster.named(topic)
                     fields |= {"error_code": error, **answer(asked, (name, partition), one)}
                 except Refused as refused:
-                    fields |= {"error_code": refused.error, **_NOTHING}
+                    wrong = [{"batch_index": at, **_NO_KEY} for at in refused.wrong]
+                    fields |= {"error_code": refused.error, **_NOTHING, "record_errors": wrong}
                 each.append(fields)
             ids = {one: getattr(topic, one, None) for one in ("name", "topic", "topic_id")}
             found.append({**ids, "partitions": each, "partition_responses": each})
@@ -115,7 +119,8 @@ class Records:
     # Produce --------------------------------------------------------------------------------------
 
     def _produce(self, asked: Asked, place: tuple[str, int], one: Any) -> dict[str, Any]:
-        batch = received(one.records, asked.version)
+        settings = self._cluster.topics[place[0]].settings
+        batch = received(one.records, asked.version, settings.get(MOST_BYTES, MOST_BATCH_BYTES))
         if asked.body.acks not in _ACKS:
             raise Refused(KafkaError.invalid_required_acks)
         if batch.is_transactional:
@@ -124,9 +129,15 @@ class Records:
             error = self._verified(asked, batch.producer_id, batch.producer_epoch, place)
             if error is not KafkaError.none:
                 raise Refused(error)
-        log = self.log(*place)
+        if "compact" in settings.get(POLICY, ()):
+            batch.check_keys()
+        log, appended = self.log(*place), None
+        if settings.get(TIMESTAMPS) == APPEND_TIME:
+            batch = batch.appended(self._now_ms())
+            appended = datetime.fromtimestamp(batch.max_timestamp / 1000, UTC)
         offset = self._append(log, log.append, batch)
-        return {"base_offset": offset, "log_start_offset": log.start, **_PRODUCED}
+        fields = {"base_offset": offset, "log_start_offset": log.start, **_PRODUCED}
+        return {**fields, "log_append_time": appended}
 
     def _append(self, log: PartitionLog, append: Callable[..., int], *given: Any) -> int:
         """Appends, and returns the offset; if all logs are too large, halves the largest one.

@@ -6,20 +6,25 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from kafka_rebalance.coordinator.machine.events import ClusterTopic
+from kafka_rebalance.errors import GroupError
 
+from .batches import Refused
 from .cluster import MOST_PARTITIONS, NODE, TOO_MANY, Cluster, ServedTopic, is_legal
+from .configs import Configs, changed
 from .frames import Asked, KafkaError
 from .group_configs import GROUP, GroupConfigs
+from .topic_configs import TOPIC, TopicConfigs
 
 _SENDER_CHOOSES = -1
-_TOPIC, _BROKER, _LOGGER, _METRICS = 2, 4, 8, 16
-"""The numbers of the kinds of resources in DescribeConfigs."""
+_BROKER, _LOGGER, _METRICS = 4, 8, 16
+"""The numbers of the other kinds of resources in DescribeConfigs."""
 
 
 def answer(
-    cluster: Cluster, configs: GroupConfigs, asked: Asked
+    cluster: Cluster, groups: GroupConfigs, asked: Asked
 ) -> tuple[Mapping[str, Any], list[ClusterTopic]] | None:
     """Returns the fields of the response and the deleted topics; None for another request."""
+    configs: Mapping[int, Configs] = {TOPIC: TopicConfigs(cluster), GROUP: groups}
     match asked.api:
         case "create_topics":
             return {"topics": _each(asked, lambda one: _create(cluster, one, asked.body))}, []
@@ -28,38 +33,58 @@ def answer(
         case "delete_topics":
             return _delete(cluster, asked)
         case "describe_configs":
-            described = [_described(cluster, configs, one, asked) for one in asked.body.resources]
-            return {"results": described}, []
-        case "incremental_alter_configs":
+            return {
+                "results": [_described(configs, one, asked) for one in asked.body.resources]
+            }, []
+        case "incremental_alter_configs" | "alter_configs":
             several = asked.body.resources
             named = Counter((one.resource_type, one.resource_name) for one in several)
             twice = [named[one.resource_type, one.resource_name] > 1 for one in several]
             answers = zip(several, twice, strict=True)
-            return {
-                "responses": [configs.altered(one, asked, is_repeated=n) for one, n in answers]
-            }, []
+            altered = [_altered(configs, one, asked, is_repeated=n) for one, n in answers]
+            return {"responses": altered}, []
         case "list_config_resources":
-            return _listed(cluster, configs, asked), []
+            return _listed(cluster, groups, asked), []
     return None
 
 
-def _described(cluster: Cluster, configs: GroupConfigs, one: Any, asked: Asked) -> dict[str, Any]:
-    """Returns a group's settings; for other resources none, because they all have the defaults."""
-    unknown = one.resource_type == _TOPIC and one.resource_name not in cluster.topics
-    return {
-        "error_code": KafkaError.unknown_topic_or_partition if unknown else asked.error,
-        "error_message": None,
-        "resource_type": one.resource_type,
-        "resource_name": one.resource_name,
-        "configs": configs.described(one) if one.resource_type == GROUP else (),
-    }
+def _described(configs: Mapping[int, Configs], one: Any, asked: Asked) -> dict[str, Any]:
+    """Returns a resource's settings; brokers have none, because they all have the defaults."""
+    found, error = configs.get(one.resource_type), asked.error
+    listed: list[dict[str, Any]] = []
+    try:
+        if found is not None and error is KafkaError.none:
+            listed = found.described(one.resource_name, one.configuration_keys)
+    except Refused as wrong:
+        error = wrong.error
+    return {**_resource(one), "error_code": error, "error_message": None, "configs": listed}
 
 
-def _listed(cluster: Cluster, configs: GroupConfigs, asked: Asked) -> dict[str, Any]:
+def _altered(
+    configs: Mapping[int, Configs], one: Any, asked: Asked, *, is_repeated: bool
+) -> dict[str, Any]:
+    found, error, message = configs.get(one.resource_type), asked.error, None
+    try:
+        if is_repeated:
+            raise Refused(KafkaError.invalid_request, "a resource is listed twice")
+        if found is None:
+            raise Refused(KafkaError.invalid_request, "only groups and topics have settings here")
+        if error is KafkaError.none:
+            found.alter(one, asked)
+    except Refused as wrong:
+        error, message = wrong.error, str(wrong)
+    return {**_resource(one), "error_code": error, "error_message": message}
+
+
+def _resource(one: Any) -> dict[str, Any]:
+    return {"resource_type": one.resource_type, "resource_name": one.resource_name}
+
+
+def _listed(cluster: Cluster, groups: GroupConfigs, asked: Asked) -> dict[str, Any]:
     """Returns the resources that may have settings; version 0 asks only for client metrics."""
     broker = [str(NODE)]
-    names: dict[int, Iterable[str]] = {_TOPIC: cluster.topics, _BROKER: broker, _LOGGER: broker}
-    names |= {_METRICS: (), GROUP: configs.groups()}
+    names: dict[int, Iterable[str]] = {TOPIC: cluster.topics, _BROKER: broker, _LOGGER: broker}
+    names |= {_METRICS: (), GROUP: groups.groups()}
     kinds = getattr(asked.body, "resource_types", (_METRICS,)) or names
     error = asked.error if set(kinds) <= set(names) else KafkaError.unsupported_version
     kinds = kinds if error is KafkaError.none else ()
@@ -103,12 +128,17 @@ def _create(cluster: Cluster, one: Any, body: Any) -> dict[str, Any]:
         return _refused(one, KafkaError.invalid_replication_factor, "there is one broker")
     if cluster.partitions + number > MOST_PARTITIONS:
         return _refused(one, KafkaError.policy_violation, TOO_MANY)
-    made = ServedTopic(one.name, number)
+    configs = TopicConfigs(cluster)
+    try:
+        settings = changed(configs.settings, {}, {given.name: given.value for given in one.configs})
+    except GroupError as wrong:
+        return _refused(one, KafkaError.invalid_config, str(wrong))
     answered = {**_refused(one, KafkaError.none), "num_partitions": number, "replication_factor": 1}
+    answered["configs"] = configs.listed(settings)
     if not getattr(body, "validate_only", False):
-        cluster.add(made)
-        answered["topic_id"] = cluster.topic_id(made.name)
-    return {**answered, "configs": ()}
+        cluster.add(ServedTopic(one.name, number, settings=settings))
+        answered["topic_id"] = cluster.topic_id(one.name)
+    return answered
 
 
 def _grow(cluster: Cluster, one: Any, body: Any) -> dict[str, Any]:

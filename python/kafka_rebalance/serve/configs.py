@@ -1,0 +1,159 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Settings of groups and of topics: how DescribeConfigs lists them, and how requests change them.
+
+Settings are in memory only.
+
+Source   ConfigDef and ControllerConfigurationManager of Kafka 4.4.0.
+"""
+
+from collections.abc import Container, Mapping
+from typing import Any, NamedTuple
+
+from kafka_rebalance.errors import GroupError
+
+from .batches import Refused
+from .frames import Asked, KafkaError
+
+Value = bool | int | float | str | tuple[str, ...]
+INT, LONG = 2**31 - 1, 2**63 - 1
+_MOST_TEXT = 1_000
+_SET, _DELETE, _APPEND, _SUBTRACT = range(4)
+_DEFAULT = 5
+_TYPES = {bool: 1, str: 2, int: 3, float: 6, tuple: 7}
+_LONG_TYPE = 5
+"""The numbers of the types of settings in DescribeConfigs."""
+
+
+class ServedSetting(NamedTuple):
+    """A setting's default, which also shows its type, and its bounds or its possible values."""
+
+    default: Value
+    least: float = 0
+    choices: tuple[str, ...] = ()
+    most: float = INT
+
+    @property
+    def type_number(self) -> int:
+        return _LONG_TYPE if self.most == LONG else _TYPES[type(self.default)]
+
+    def parsed(self, name: str, text: str) -> Value:
+        """Returns the value that the text stands for. Errors: GroupError."""
+        wrong = GroupError(name, f"{text!r} is not a value of this setting")
+        if len(text) > _MOST_TEXT:
+            raise GroupError(name, f"a value has at most {_MOST_TEXT} characters")
+        if isinstance(self.default, str | tuple):
+            several = (text,) if isinstance(self.default, str) else _split(text)
+            if self.choices and not set(several) <= set(self.choices):
+                raise wrong
+            return text if isinstance(self.default, str) else several
+        if isinstance(self.default, bool):
+            if text.lower() not in ("true", "false"):
+                raise wrong
+            return text.lower() == "true"
+        try:
+            value = type(self.default)(text if text.isascii() and "_" not in text else "")
+        except ValueError:
+            raise wrong from None
+        if not self.least <= value <= self.most:
+            raise wrong
+        return value
+
+
+def as_text(value: Value) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    return ",".join(value) if isinstance(value, tuple) else str(value)
+
+
+def _split(text: str) -> tuple[str, ...]:
+    return tuple(filter(None, (one.strip() for one in text.split(","))))
+
+
+def changed(
+    settings: Mapping[str, ServedSetting],
+    old: Mapping[str, Value],
+    changes: Mapping[str, str | None],
+) -> dict[str, Any]:
+    """Returns the old values with the changes; None restores a default. Errors: GroupError."""
+    new = dict(old)
+    for name, text in changes.items():
+        if name not in settings:
+            raise GroupError(
+                name, f"there is no such setting here; give one of {', '.join(settings)}"
+            )
+        new.pop(name, None)
+        if text is not None:
+            new[name] = settings[name].parsed(name, text)
+    return new
+
+
+class Configs:
+    """The settings of one kind of resource; `given` and `change` are methods of its subclass.
+
+    `source` is the number that DescribeConfigs has for a setting that was changed.
+    """
+
+    def __init__(self, settings: Mapping[str, ServedSetting], source: int) -> None:
+        self.settings, self.source = settings, source
+
+    def given(self, name: str) -> Mapping[str, Value]:
+        """Returns the resource's settings that differ from the defaults. Errors: Refused."""
+        raise NotImplementedError
+
+    def change(
+        self, name: str, changes: Mapping[str, str | None], *, validate_only: bool = False
+    ) -> None:
+        """Changes settings, all or none; None restores a default. Errors: Refused, GroupError."""
+        raise NotImplementedError
+
+    def alter(self, one: Any, asked: Asked) -> None:
+        """Carries out one resource's part of (Incremental)AlterConfigs. Errors: Refused."""
+        whole = asked.api == "alter_configs"  # it restores the defaults of all other settings
+        given = self.given(one.resource_name)
+        changes: dict[str, str | None] = {}
+        for config in one.configs:
+            operation = _SET if whole else config.config_operation
+            if not _SET <= operation <= _SUBTRACT:
+                raise Refused(KafkaError.invalid_request, f"{config.name}: no such operation")
+            if config.name in changes:
+                raise Refused(KafkaError.invalid_request, f"{config.name}: changed twice")
+            if operation != _DELETE and config.value is None:
+                raise Refused(KafkaError.invalid_request, f"{config.name}: null is no value")
+            changes[config.name] = None if operation == _DELETE else config.value
+            if operation in (_APPEND, _SUBTRACT):
+                changes[config.name] = self._merged(given, config, operation)
+        if whole:
+            changes = dict.fromkeys(given) | changes
+        try:
+            self.change(one.resource_name, changes, validate_only=asked.body.validate_only)
+        except GroupError as wrong:
+            raise Refused(KafkaError.invalid_config, str(wrong)) from None
+
+    def _merged(self, given: Mapping[str, Value], config: Any, operation: int) -> str:
+        setting = self.settings.get(config.name)
+        if setting is None or not isinstance(setting.default, tuple):
+            raise Refused(KafkaError.invalid_config, f"{config.name}: only lists have entries")
+        old: Any = given.get(config.name, setting.default)
+        new = _split(config.value)
+        if operation == _APPEND:
+            return ",".join(dict.fromkeys((*old, *new)))
+        return ",".join(one for one in old if one not in new)
+
+    def described(self, name: str, keys: Container[str] | None) -> list[dict[str, Any]]:
+        """Returns the settings of a resource as a response lists them. Errors: Refused."""
+        return [one for one in self.listed(self.given(name)) if keys is None or one["name"] in keys]
+
+    def listed(self, given: Mapping[str, Value]) -> list[dict[str, Any]]:
+        return [
+            {
+                "name": key,
+                "value": as_text(given.get(key, setting.default)),
+                "read_only": False,
+                "config_source": self.source if key in given else _DEFAULT,
+                "is_sensitive": False,
+                "synonyms": (),
+                "config_type": setting.type_number,
+                "documentation": None,
+            }
+            for key, setting in sorted(self.settings.items())
+        ]

@@ -9,13 +9,13 @@ starts later joins a running group, so its start is one of the scenario's events
 """
 
 from collections.abc import Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from operator import attrgetter
 from typing import TYPE_CHECKING, NamedTuple
 
 from kafka_rebalance.coordinator.broker_assigned.group import INITIAL_EPOCH
 from kafka_rebalance.coordinator.machine.events import Transition
-from kafka_rebalance.frozen import Frozen, Mutable
+from kafka_rebalance.frozen import Frozen
 from kafka_rebalance.group.html_tables import small_table
 from kafka_rebalance.wire.messages import GroupState
 
@@ -26,7 +26,8 @@ if TYPE_CHECKING:
     from kafka_rebalance.coordinator.consumer_group.group import ConsumerGroup
 
 
-class Rebalance(Mutable):
+@dataclass(slots=True)
+class Rebalance:
     """One rebalance; if `is_cut_off`, the coordinator moved before the rebalance had ended.
 
     In a consumer group, `generation_id` is the group epoch, and `untargeted_ms` the time until a

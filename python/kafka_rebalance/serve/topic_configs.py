@@ -5,8 +5,8 @@ time, and whether records need keys (cleanup.policy).
 The other settings are kept and described: nothing is compacted, compressed or dropped by its age.
 
 Source   LogConfig of Kafka 4.4.0: names, types, defaults and bounds.
-Differs  `compression.gzip.level` may be 0; lists of throttled replicas are not checked, and settings
-         are not compared with each other.
+Differs  `compression.gzip.level` may be 0; lists of throttled replicas are not checked, and
+         settings are not compared with each other.
 """
 
 from collections.abc import Mapping

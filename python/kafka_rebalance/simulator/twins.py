@@ -3,10 +3,11 @@
 
 Members of an eager group give up all partitions before they join, and take new ones when the
 leader's assignment arrives. `twins_of` accepts only scenarios in which no event depends on which
-partitions a member has: starts and stops take no time, no topic is deleted, no broker is lost. A
-member's requests then depend on whether it has any, because only then it commits offsets before it
-joins. So while every member has some under both assignors, the runs differ in holds and gaps alone.
-A twin ends where it would leave a member without partitions, or throws: then it is played itself.
+partitions a member has: starts and stops take no time, no topic is deleted, no broker is lost, and
+no static member takes over its id (it keeps what its last process had). A member's requests then
+depend on whether it has any, because only then it commits offsets before it joins. So while every
+member has some under both assignors, the runs differ in holds and gaps alone. A twin ends where it
+would leave a member without partitions, or throws: then it is played itself.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -33,9 +34,10 @@ _PLAYED = (Kind.START, Kind.STOP, Kind.KILL, Kind.GROW)
 
 def twins_of(scenario: Scenario, assignor: str, others: Iterable[str]) -> Iterator[str]:
     """Yields the other assignors that can be twins of a run in which members list `assignor`."""
+    restarted = {one.member for one in scenario.happenings if one.kind is Kind.START}
     is_plain = all(one.kind in _PLAYED for one in scenario.happenings) and all(
         getattr(one.config, "partition_assignment_strategy", ()) == (assignor,)
-        and one.config.group_instance_id is None
+        and (one.config.group_instance_id is None or one.name not in restarted)
         and one.work == Costs()
         for one in scenario.members
     )

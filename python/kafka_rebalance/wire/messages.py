@@ -28,9 +28,13 @@ class Request(Message):
         return self.response(error_code=error)  # type: ignore[call-arg]
 
 
-@cache
 def field_names(kind: Any) -> tuple[str, ...]:
     """Returns the names of the fields of a message's class; none for any other class."""
+    return _field_names(kind)
+
+
+@cache
+def _field_names(kind: Any) -> tuple[str, ...]:
     if is_dataclass(kind):
         return tuple(one.name for one in fields(kind))
     return getattr(kind, "_fields", ())

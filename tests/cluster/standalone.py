@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import os
 import re
-import socket
 import subprocess
 import sys
 import time
@@ -15,6 +14,7 @@ from types import TracebackType
 import pyspark
 
 from kafka_rebalance.cli import submit as application
+from tests.support.ports import free_ports
 
 SPARK_HOME = Path(pyspark.__file__).parent
 _WORKERS = 2
@@ -25,18 +25,18 @@ class Standalone:
 
     def __init__(self, place: Path) -> None:
         self._place = place
-        self._port = _free_port()
+        self._port, *self._webui = map(str, free_ports(2 + _WORKERS))
         self.url = f"spark://127.0.0.1:{self._port}"
         self._running: list[subprocess.Popen[bytes]] = []
 
     def __enter__(self) -> Standalone:
-        master = ["Master", "--host", "127.0.0.1", "--port", str(self._port)]
-        self._start("master", [*master, "--webui-port", str(_free_port())])
+        master = ["Master", "--host", "127.0.0.1", "--port", self._port]
+        self._start("master", [*master, "--webui-port", self._webui[-1]])
         self._wait("master", "Starting Spark master")
         for n in range(_WORKERS):
             name = f"worker-{n}"
             options = ["--host", "127.0.0.1", "--cores", "1", "--memory", "1g"]
-            options += ["--webui-port", str(_free_port()), "--work-dir", str(self._place / name)]
+            options += ["--webui-port", self._webui[n], "--work-dir", str(self._place / name)]
             self._start(name, ["Worker", *options, self.url])
         for n in range(_WORKERS):
             self._wait(f"worker-{n}", "Successfully registered with master")
@@ -101,10 +101,3 @@ def submit(url: str, options: list[str], words: list[str]) -> subprocess.Complet
     return subprocess.run(
         command, env=environment, capture_output=True, text=True, timeout=600, check=False
     )
-
-
-def _free_port() -> int:
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        port: int = one.getsockname()[1]
-        return port

@@ -27,6 +27,7 @@ import uuid
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
+from tests.support.ports import free_ports
 from tests.support.processes import wait_or_kill
 from tests.support.waiting import FAR_S
 
@@ -172,7 +173,7 @@ class Broker:
         self._processes[node].wait()
 
     def _start(self) -> None:
-        controller, *ports = _free_ports(1 + self.brokers + len(self.listeners))
+        controller, *ports = free_ports(1 + self.brokers + len(self.listeners))
         ports, more = ports[: self.brokers], ports[self.brokers :]
         self.addresses = {
             name: f"127.0.0.1:{port}" for name, port in zip(self.listeners, more, strict=True)
@@ -273,17 +274,6 @@ class Broker:
         """Returns the last lines of a node's log."""
         text = (self.directory / f"node-{node}" / "log").read_text(errors="replace")
         return "\n".join(text.splitlines()[-lines:])
-
-
-def _free_ports(count: int) -> list[int]:
-    sockets = [socket.socket() for _ in range(count)]
-    try:
-        for one in sockets:
-            one.bind(("127.0.0.1", 0))
-        return [one.getsockname()[1] for one in sockets]
-    finally:
-        for one in sockets:
-            one.close()
 
 
 def _answers(port: int) -> bool:

@@ -22,8 +22,9 @@ import urllib.request
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
-from tests.support.broker import SMALL_JVM, BrokerError, _free_ports
+from tests.support.broker import SMALL_JVM, BrokerError
 from tests.support.connect_rounds import OFFSETS_TOPIC, LiveRound, group_of, live_round
+from tests.support.ports import free_ports
 from tests.support.processes import wait_or_kill
 from tests.support.waiting import FAR_S
 
@@ -84,7 +85,7 @@ class ConnectCluster:
         self._log = _GroupLog(bootstrap_server)
         self.directory = Path()
         # Sorted by port, so that the ids are in order.
-        self.workers = [f"127.0.0.1:{port}" for port in sorted(_free_ports(workers))]
+        self.workers = [f"127.0.0.1:{port}" for port in sorted(free_ports(workers))]
 
     def __enter__(self) -> Self:
         missing = missing_connect()

@@ -6,7 +6,6 @@ from __future__ import annotations
 import contextlib
 import json
 import shutil
-import socket
 import subprocess
 import urllib.error
 import urllib.parse
@@ -16,6 +15,7 @@ from typing import Any
 
 import yaml
 
+from tests.support.ports import free_ports
 from tests.support.processes import wait_or_kill
 from tests.support.waiting import FAR_S, until
 
@@ -34,9 +34,7 @@ class Prometheus:
         scrape["static_configs"][0]["targets"] = [f"127.0.0.1:{target}"]
         path = directory / "prometheus.yml"
         path.write_text(yaml.safe_dump(config))
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            self.address = f"127.0.0.1:{free.getsockname()[1]}"
+        self.address = f"127.0.0.1:{free_ports(1)[0]}"
         options = {
             "config.file": path,
             "storage.tsdb.path": directory / "data",

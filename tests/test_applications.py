@@ -105,8 +105,8 @@ def test_a_process_of_static_members_that_restarted_since_is_named(key: int) -> 
 
 
 def test_a_restart_is_tried_before_another_assignor() -> None:
-    """In this recording with traffic, `legacy_sticky` also produces the assignment if nobody has
-    restarted.
+    """In this recording a process restarted. Played without the restart, `legacy_sticky` would also
+    produce the assignment that the broker has.
     """
     field = json.loads(gzip.decompress(RESTARTED_LATER.read_bytes()))["application"]
     given = GIVEN | {"acceptable.recovery.lag": 30}

@@ -139,7 +139,7 @@ class _Lazy:
 
 @dataclass_transform(eq_default=False, field_specifiers=(field,))
 class Mutable(_Lazy):
-    """Makes each subclass a dataclass whose objects change; they are compared by identity."""
+    """Makes each subclass a dataclass with fields that can change; an object equals only itself."""
 
 
 @dataclass_transform(frozen_default=True, field_specifiers=(field,))

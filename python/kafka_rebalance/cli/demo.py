@@ -197,8 +197,8 @@ def _print_next_steps(output: Path) -> None:
 
 
 _NEXT = (
-    "demo --sample > groups.jsonl   # these groups, as input",
-    "plan groups.jsonl --group orders --add-members 1",
+    "demo --sample > sample.jsonl   # these groups, as input",
+    "plan sample.jsonl --group orders --add-members 1",
     "snapshot --bootstrap-server HOST:PORT > groups.jsonl  # your own groups",
     "assign groups.jsonl --assignor cooperative-sticky     # who owns what",
     "fleet summary groups.jsonl OUT                        # many groups",

@@ -58,7 +58,7 @@ _UNREAD = (
 )
 
 _BETTER = {"stop_less": "for fewer partitions without a reader", "be_more_even": "to be more even"}
-"""A count of comparisons (`BETTER`) -> its reason in words."""
+"""A count that `compare` makes (a key of `BETTER`) -> what the switch is for, in words."""
 
 _WORDS = {
     "assign": "who owns what in every group",

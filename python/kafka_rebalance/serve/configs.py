@@ -6,6 +6,7 @@ Settings are in memory only.
 Source   ConfigDef and ControllerConfigurationManager of Kafka 4.4.0.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Container, Mapping
 from typing import Any, NamedTuple
 
@@ -87,24 +88,23 @@ def changed(
     return new
 
 
-class Configs:
-    """The settings of one kind of resource; `given` and `change` are methods of its subclass.
-
-    `source` is the number that DescribeConfigs has for a setting that was changed.
+class Configs(ABC):
+    """The settings of one kind of resource. `source` is the number that DescribeConfigs has for
+    a setting that was changed.
     """
 
     def __init__(self, settings: Mapping[str, ServedSetting], source: int) -> None:
         self.settings, self.source = settings, source
 
+    @abstractmethod
     def given(self, name: str) -> Mapping[str, Value]:
         """Returns the resource's settings that differ from the defaults. Errors: Refused."""
-        raise NotImplementedError
 
+    @abstractmethod
     def change(
         self, name: str, changes: Mapping[str, str | None], *, validate_only: bool = False
     ) -> None:
         """Changes settings, all or none; None restores a default. Errors: Refused, GroupError."""
-        raise NotImplementedError
 
     def alter(self, one: Any, asked: Asked) -> None:
         """Carries out one resource's part of (Incremental)AlterConfigs. Errors: Refused."""

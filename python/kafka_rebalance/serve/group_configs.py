@@ -46,9 +46,8 @@ SETTINGS = {
     **_of_coordinator(0, "streams.num.warmup.replicas", "streams.rack.aware.assignment.tags"),
     "share.auto.offset.reset": ServedSetting("latest", choices=("latest", "earliest")),
     "share.isolation.level": ServedSetting("read_uncommitted", choices=_LEVELS),
-    "share.delivery.count.limit": ServedSetting(
-        5, 2, most=2**15 - 1
-    ),  # responses hold it in 16 bits
+    # Responses hold this number in 16 bits.
+    "share.delivery.count.limit": ServedSetting(5, 2, most=2**15 - 1),
     "share.partition.max.record.locks": ServedSetting(2_000, 100),
     "share.record.lock.duration.ms": ServedSetting(30_000, 1_000),
 }

@@ -94,7 +94,7 @@ class Comparison(Frozen):
         return f"{do} {label}: {why}{price}."
 
     def _why(self, label: str) -> str:
-        """Returns the reason; if it begins with `label`, with "it" and the partitions it stops."""
+        """Returns the reason: "it" is `label`, and partitions without a reader are counted."""
         why = re.sub(rf"^{re.escape(label)} ", "it ", self.reason)
         figures = {name.removesuffix(" <"): one.figures for name, one in self.rows()}
         best, own = figures.get(label), figures.get(self.group.assignor or "")

@@ -291,9 +291,10 @@ impl<'s> State<'s> {
         }
     }
 
-    /// Finds the least full members that read a topic of m: a few of each pool. They are numbers
-    /// that sort by level, then by member (the last `bits`). A level has at most 106 bits, so 22 are
-    /// left for members: with more than 4 million members, the order could differ from Python's.
+    /// Finds the least full members that read a topic of m: a few of each pool. Each is
+    /// a number that sorts by level, then by member (the last `bits`). A level has up to 106 of its
+    /// 128 bits, so 22 remain for the member. With more than 4 million members, the order of the
+    /// members could differ from the order in the Python reference.
     fn partners(&self, m: Place, bits: u32, found: &mut Vec<u128>) {
         let loads = self.loads;
         let near = self.reach.near(loads, loads.pool_of[m as usize]);
@@ -431,7 +432,7 @@ impl<'s> State<'s> {
         }
     }
 
-    /// The places, and the loads and counts, when all steps are done.
+    /// Returns each partition's place, and each place's load and count, after all steps.
     pub fn ended(self) -> (Vec<Place>, Handed) {
         let count = self.has.iter().map(|of| of.len() as u64).collect();
         let load = self.load;

@@ -14,12 +14,7 @@ from kafka_rebalance.present.broker_assigned import Lags
 from kafka_rebalance.present.description import Description
 from kafka_rebalance.report.plans.figures import its
 from kafka_rebalance.report.plans.notes import print_notes
-from kafka_rebalance.report.text.names import (
-    counted,
-    cut,
-    member_names,
-    partitions_text,
-)
+from kafka_rebalance.report.text.names import counted, cut, member_names, partitions_text
 from kafka_rebalance.report.text.sentences import print_wrapped
 from kafka_rebalance.report.text.tables import print_filled_table
 

@@ -208,7 +208,7 @@ def main() -> None:
             row["borders"] = borders(line, args.seconds / 3)
         rows.append(row)
         if writes and number % 20 == 0:
-            write(rows, [])  # keeps the results so far, in case a later case fails
+            keep(report(rows, [])[0])  # the results so far, in case a later case fails
     for peer in asked:
         peer.stop()
     print("\r\033[Kplug-ins", end="", file=sys.stderr, flush=True)
@@ -222,13 +222,17 @@ def report(rows: list[dict[str, Any]], plugged: list[dict[str, Any]]) -> tuple[d
     return result, rendered(result)
 
 
+def keep(result: dict[str, Any]) -> None:
+    RESULTS.mkdir(exist_ok=True)
+    (RESULTS / "grid.jsonl").write_text(saved(result), encoding="utf-8")
+
+
 def write(rows: list[dict[str, Any]], plugged: list[dict[str, Any]]) -> str:
-    """Writes the results so far to files and returns the Markdown text."""
+    """Writes the results, the pages and the picture, and returns the Markdown text."""
     from benches.picture import draw
 
     result, text = report(rows, plugged)
-    RESULTS.mkdir(exist_ok=True)
-    (RESULTS / "grid.jsonl").write_text(saved(result), encoding="utf-8")
+    keep(result)
     write_pages(result)
     draw(rows, RESULTS / "grid.png")
     return text

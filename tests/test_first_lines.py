@@ -139,7 +139,7 @@ def test_one_recommendation_has_its_price_in_its_sentence(
         "even; "
         f"getting there costs at most {steps.rebalances} rebalances and {steps.moves} moves once."
     )
-    assert said.startswith(f"{compared.summary} But if a partition starts and stops in 0 ms: ")
+    assert said.startswith(f"{compared.summary} But where partitions start and stop in 0 ms (")
     kept = kr.compare(group(2, 5), ["add-members=1"])
     assert kept.summary.startswith(
         "Keep cooperative-sticky: it leaves 1 partition without a reader, "

@@ -12,7 +12,7 @@ import kafka_rebalance as kr
 from kafka_rebalance.present.description import describe
 from tests.test_labels import GROUPS
 
-MOVES = re.compile(r"; \d+ moves? would bring the fullest member from \d+ to \d+$")
+MOVES = re.compile(r"; a fullest member of \d+ is \d+ moves? away$")
 
 
 def cause(group: kr.GroupSpec) -> str | None:

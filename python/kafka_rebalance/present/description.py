@@ -269,7 +269,7 @@ def _loads(
             from kafka_rebalance.plans.possible.curve import balance_curve
 
             moves = counted(balance_curve(group, most=0).first_best.taken, "move")
-            text += f"; {moves} would bring the fullest member from {balance.max} to {possible.max}"
+            text += f"; a fullest member of {possible.max} is {moves} away"
         yield Note("uneven", text, ask="compare")
     ask = None if group.assignor == registry.STREAM else "compare"
     readers = [(one.member_id, one.rack, assignment[one.member_id]) for one in group.members]

@@ -23,7 +23,7 @@ GROUP_COLUMNS = ["group", "rebalances", "avoidable", "within", "moves", "causes"
 
 _MOST_CAUSES = 3
 _HELPS = " Most helpful: "
-_AWAY = " ({} more wait as long as their member is away)"
+_AWAY = " ({} more wait while their member is away, up to {} s)"
 _USEFUL = ("rolling", "flapping", "new ids", "never settles", "never warm", "idle", "storm")
 """The kinds of patterns. If two remedies save equally much, that of the first kind is shown."""
 
@@ -272,16 +272,21 @@ def print_counterfactuals(
                 totals[name, static] = sums = tuple(map(sum, zip(*each, strict=True)))
                 cells.append([f"{name}{', static members' if static else ''}", *map(str, sums)])
     protocols = (row.protocol for row in reversed(held) if (row.protocol, False) in totals)
-    print_wrapped(f"{_remedies(totals, next(protocols, None))}Recorded: {recorded}.")
+    session_s = max((one.session_ms or 0 for one in played), default=0) // 1000
+    remedies = _remedies(totals, next(protocols, None), session_s)
+    print_wrapped(f"{remedies}Recorded: {recorded}.")
     print_table(["assignor", "rebalances", "moves", "no reader", "waiting"], cells)
     print_wrapped(
         "no reader: partitions that nobody reads during a rebalance, added up; waiting: partitions "
-        "of static members that were away. Static members have sessions that cover 95% of the "
-        f"absences, and send no LeaveGroup. {GLOSSARY}"
+        "of static members that were away. Static members send no LeaveGroup, and their "
+        f"session.timeout.ms covers 95% of the absences{f' ({session_s} s)' * bool(session_s)}. "
+        f"{GLOSSARY}"
     )
 
 
-def _remedies(totals: Mapping[tuple[str, bool], tuple[int, ...]], own: str | None) -> str:
+def _remedies(
+    totals: Mapping[tuple[str, bool], tuple[int, ...]], own: str | None, session_s: int
+) -> str:
     """Returns sentences on static members, on another assignor than `own`, and on both."""
     if not totals:
         return ""
@@ -300,9 +305,10 @@ def _remedies(totals: Mapping[tuple[str, bool], tuple[int, ...]], own: str | Non
     (least, who), *more = reversed(helps.items())
     text = f"With {who}: {counted(least[0], 'rebalance')} instead of {now[0]}, and "
     text += f"{counted(least[2], 'partition')} without a reader instead of {now[2]}"
-    text += _AWAY.format(least[3]) * bool(least[3])
+    text += _AWAY.format(least[3], session_s) * bool(least[3])
     for sums, who in more:
-        text += f"; with {who}: {sums[0]} and {sums[2]}{_AWAY.format(sums[3]) * bool(sums[3])}"
+        text += f"; with {who}: {sums[0]} and {sums[2]}"
+        text += _AWAY.format(sums[3], session_s) * bool(sums[3])
     if totals[best, False][2] < now[2]:
         text += "; the switch itself costs rebalances, once (see compare)"
     return f"{text}. Compared with the same events under {own}, which ran last. "

@@ -126,8 +126,9 @@ def _clock(comparison: Comparison, times: Times) -> tuple[str, str]:
         return "", ""
     is_mixed = len({_is_eager(group, name) for name in (*best, recommended)}) > 1
     dearer = (
-        f" But if a partition starts and stops in 0 ms: {seconds_text(known[recommended])} "
-        f"partition-seconds without a reader under {recommended}, {least} under {in_words(best)}."
+        " But where partitions start and stop in 0 ms (assumed; most take longer): "
+        f"{seconds_text(known[recommended])} partition-seconds without a reader under "
+        f"{recommended}, {least} under {in_words(best)}."
     )
     why = "The recommendation counts partitions and moves"
     if not is_mixed or recommended in SERVER_SIDE:

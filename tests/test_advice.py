@@ -93,11 +93,13 @@ def test_only_assignors_that_the_clients_have_are_recommended() -> None:
                 assert (recipe(client, old, new).way == "none") == (new not in client.assignors)
     none = kr.compare(running("range", client="aiokafka-0.14.0"), assignors=["cooperative-sticky"])
     assert (none.recommended, none.migration) == (None, None)
-    assert none.reason == "aiokafka has none of these assignors that settles"
+    assert none.reason == "aiokafka has none of these assignors that becomes stable"
     own = running("aiokafka/sticky", client="aiokafka-0.14.0")
     plug_in = kr.compare(own, assignors=["cooperative-sticky", "sticky"])
     assert plug_in.recommended == "sticky"
-    assert plug_in.reason.startswith("sticky is the only one that settles and that the clients")
+    assert plug_in.reason.startswith(
+        "sticky is the only one that becomes stable and that the clients"
+    )
 
 
 @pytest.mark.parametrize(

@@ -217,7 +217,7 @@ def test_a_simulation_of_a_group_names_the_change(
     several = (*of, "--bounce-members", "--compare", "eager,static")
     assert first(capsys, *several).startswith(
         "g: restarting every member, each away for 10 s: if a partition starts in no time "
-        "(assumed; try --costs 100ms/50ms), take eager, with the fewest partition-seconds without "
+        "(try --costs 200ms/100ms too), take eager, with the fewest partition-seconds without "
     )
     assert first(capsys, *of, "--add-members", "1", "--seeds", "2").startswith("g: adding 1 member")
     # A range stops the members that stay, and the costs that are not given are assumed to be 0.

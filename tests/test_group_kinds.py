@@ -86,7 +86,7 @@ def test_python_clients_are_not_moved_to_a_protocol_that_they_lack() -> None:
         member["client_id"] = "kafka-python-3.0.12"
     compared = kr.compare(kr.GroupSpec.from_dict(line), assignors=["consumer/uniform"])
     assert compared.recommended is None
-    assert compared.reason == "kafka-python has none of these assignors that settles"
+    assert compared.reason == "kafka-python has none of these assignors that becomes stable"
 
 
 @pytest.mark.parametrize(
@@ -136,8 +136,8 @@ def test_the_bounce_of_the_brokers_assignor_is_one_with_its_setting() -> None:
 @pytest.mark.parametrize("own", ["range", "sticky"])
 def test_one_partition_round_is_singular(own: str) -> None:
     reason = kr.compare(broker_group(own, HALVES[:1]), ["add-members=1,client-id=d"]).reason
-    assert " stops partitions 3 times, " in reason
+    assert " leaves partitions without a reader 3 times, " in reason
     line = broker_line(own, [[0], [1]])
     line["topics"][0]["partitions"] = 2
     reason = kr.compare(kr.GroupSpec.from_dict(line), ["remove-members=1"]).reason
-    assert "stops partitions 1 time, " in reason
+    assert "leaves partitions without a reader 1 time, " in reason

@@ -318,13 +318,13 @@ def test_compare_of_many_groups_has_the_price_of_each_switch(run: Any) -> None:
     sentence, table, _ = out.split("\n\n")
     assert " ".join(sentence.split()) == (
         f"2 groups: 1 keeps its own; 1 switches to cooperative-sticky; a rebalance without a "
-        "change then leaves 0 partitions without a reader instead of 4; getting there costs "
-        f"{steps.rebalances} rebalances and {steps.moves} moves once."
+        "change then leaves 0 partitions without a reader instead of 4 (how long: --group); "
+        f"getting there costs {steps.rebalances} rebalances and {steps.moves} moves once."
     )
     more = run("compare", [single, two, replace(two, group_id="as-two")])[1]
     assert (
-        "then leaves 0 partitions without a reader instead of 8; two gains most: 0 instead of 4; "
-        in (" ".join(more.split()))
+        "then leaves 0 partitions without a reader instead of 8 (how long: --group); two gains "
+        "most: 0 instead of 4; " in (" ".join(more.split()))
     )
     rows = {line.split()[0]: line.split()[1:] for line in table.splitlines()}
     assert rows["group"][-1] == "switch"

@@ -133,7 +133,7 @@ fn recommend(
         first.then(own(b.0).cmp(&own(a.0)))
     });
     if settled.is_empty() {
-        return (None, "every assignor fails, or never settles".into());
+        return (None, "every assignor fails, or never becomes stable".into());
     }
     // An assignor of another library is recommended only if none of the group's own library
     // settles.
@@ -157,7 +157,7 @@ fn recommend(
         let mut clients = Client::ALL.to_vec();
         clients.retain(|one| settled.iter().any(|of| lacking(of.0).contains(one)));
         let names = named(&clients);
-        let reason = format!("{names} has none of these assignors that settles");
+        let reason = format!("{names} has none of these assignors that becomes stable");
         return (None, reason);
     };
     let name = best.0.name();
@@ -165,7 +165,7 @@ fn recommend(
     if possible.len() == 1 && had.len() > 1 {
         reason = format!("{name} is the only one here of the kind that the group runs");
     } else if possible.len() == 1 && settled.len() > 1 {
-        reason = format!("{name} is the only one that settles and that the clients have");
+        reason = format!("{name} is the only one that becomes stable and that the clients have");
     }
     if settled[..=first].iter().all(|one| one.0 != best.0) {
         let better = settled[first].0;
@@ -214,14 +214,15 @@ const MEASURES: [Measure; 4] = [
     Measure {
         of: |f| f.unavailable_rounds as f64,
         words: |mine, other, its| {
-            format!("stops partitions {}, {other} {its}", counted(mine, "time"))
+            let mine = counted(mine, "time");
+            format!("leaves partitions without a reader {mine}, {other} {its}")
         },
         equal: ", and is as even",
     },
     Measure {
         of: |f| f.moves as f64,
         words: |mine, other, its| format!("makes {}, {other} {its}", counted(mine, "move")),
-        equal: ", is as even and stops as little",
+        equal: ", is as even and leaves as few without a reader",
     },
     Measure {
         of: |f| 1.0 - f.rack_share_after.unwrap_or(0.0),
@@ -249,7 +250,7 @@ fn reason(group: &GroupSpec, best: Ranked, others: &[Ranked], alone: bool) -> St
     }
     let own = |one: &&Ranked| is_own(one.0);
     let Some(&(other, its_figures)) = others.iter().find(own).or(others.first()) else {
-        return format!("{name} is the only one that settles");
+        return format!("{name} is the only one that becomes stable");
     };
     for measure in &MEASURES {
         let (mine, its) = ((measure.of)(best.1), (measure.of)(its_figures));

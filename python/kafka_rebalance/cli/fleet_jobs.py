@@ -254,7 +254,7 @@ def recommendable() -> list[str]:
 
 WITHHOLDING = [name for name, one in BUILT_IN.items() if one.withholds and name not in OURS]
 """The assignors that assign a partition only after another member has revoked it."""
-BETTER = {"stop_less": " stops partitions ", "be_more_even": " leaves the fullest and "}
+BETTER = {"stop_less": " leaves partitions without ", "be_more_even": " leaves the fullest and "}
 """A count of comparisons that recommend another assignor -> words in the reason of each."""
 
 

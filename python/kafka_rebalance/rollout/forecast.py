@@ -34,6 +34,7 @@ from kafka_rebalance.simulator.scenario import (
     MemberPlan,
     Scenario,
     TopicPlan,
+    start_condition,
 )
 from kafka_rebalance.simulator.seeds import Spread
 from kafka_rebalance.simulator.simulation import simulate
@@ -133,7 +134,9 @@ class Forecast(Frozen):
             how = f" ({best.lines[0]})" if len(best.lines) == 1 else ""
             least = f"{best.seconds('unread_ms')} partition-seconds without a reader{best.twice}"
             least += f" and {best.counted('rebalances', 'rebalance')}"
-            said = [f'use "{best.name}"{how} in {deploy}: {least}, instead of {as_now}']
+            holds_if = start_condition(self.assumed, "--setting start_cost=200ms")
+            use = f'{holds_if}, use "{best.name}"{how} in {deploy}'
+            said = [f"{use}: {least}, instead of {as_now}"]
         free = [one for one in self.variants if not one.figures["rebalances"].most]
         if free and best not in free:
             none = min(free, key=lambda one: one.cost)

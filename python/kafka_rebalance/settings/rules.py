@@ -112,7 +112,7 @@ RULES: tuple[Rule, ...] = (
         "{group.min.session.timeout.ms=} and {group.max.session.timeout.ms=}"),
     Rule("short-session", LIBRARIES, "warning", "KIP-735 (the default became 45 s)",
         lambda c, a: c.is_classic and c["session.timeout.ms"] < 10_000 and not a.refuses_session(c),
-        "{session.timeout.ms=} is below 10 s", played.frozen),
+        "{session.timeout.ms=} is below 10 s (Kafka's default is 45 s)", played.frozen),
     Rule("long-session", LIBRARIES, "warning", "GroupMetadataManager, session timeout (Kafka)",
         lambda c, a: c.is_classic and not a.refuses_session(c)
         and c["session.timeout.ms"] > max(120_000, a.restart_ms or 0),
@@ -162,9 +162,9 @@ RULES: tuple[Rule, ...] = (
     Rule("range-first", (_JAVA,), "info",
         "ConsumerCoordinator, selection of the protocol (Kafka, KIP-429)",
         lambda c, _: _mixes(c) and c.assignors[0] != COOPERATIVE,
-        "with an eager assignor in the list, every rebalance leaves all partitions without a "
-        "reader, and the first assigns: {partition.assignment.strategy}; list cooperative-sticky "
-        "alone", played.join),
+        "list cooperative-sticky alone in partition.assignment.strategy: with an eager assignor "
+        "there ({partition.assignment.strategy}), every rebalance leaves all partitions without a "
+        "reader", played.join),
     Rule("eager-listed", (_JAVA,), "warning",
         "ConsumerCoordinator, selection of the protocol (Kafka, KIP-429)",
         lambda c, _: _mixes(c) and c.assignors[0] == COOPERATIVE,

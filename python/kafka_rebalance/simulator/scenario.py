@@ -397,3 +397,14 @@ def _subjects(one: Happening) -> list[tuple[str, tuple[str, ...]]]:
         case Kind.MOVE:
             return []
     return [("member", (one.member,))]
+
+
+def start_condition(assumed: str, option: str) -> str:
+    """Returns the clause on which advice from a run depends, from the text of `Scenario.assumed`.
+
+    `option` sets another time.
+    """
+    found = re.search(r"starting a (\w+) (\d+) ms", assumed)
+    assert found is not None
+    held, ms = found.groups()
+    return f"if a {held} starts in {'no time' if ms == '0' else f'{ms} ms'} (try {option} too)"

@@ -99,15 +99,16 @@ class Comparison(Frozen):
         figures = {name.removesuffix(" <"): one.figures for name, one in self.rows()}
         best, own = figures.get(label), figures.get(self.group.assignor or "")
         stops = f"{counted(best.unavailable if best else 0, 'partition')} without a reader"
-        if why.startswith("it leaves ") and best and own and best.unavailable < own.unavailable:
+        if why.startswith("it leaves the ") and best and own and best.unavailable < own.unavailable:
             why = re.sub(r"(;|$)", rf", and {stops} instead of {own.unavailable}\1", why, count=1)
         again = (one and one.unavailable_rounds - one.unavailable for one in figures.values())
-        stops = r"partitions without a reader \1" if any(again) else stops
-        why = re.sub(r"^it stops partitions (\d+ times?)", f"it leaves {stops}", why)
+        if not any(again):
+            times = r"^it leaves partitions without a reader \d+ times?"
+            why = re.sub(times, f"it leaves {stops}", why)
         if why.endswith("there is only one partition"):
             why += ", which one member reads under every assignor"
         in_it = "" if self.changes else f"in {AS_IT_IS.cause} "
-        return re.sub(r"^it (?=loads|leaves|stops|makes|reads)", f"{in_it}it ", why)
+        return re.sub(r"^it (?=loads|leaves|makes|reads)", f"{in_it}it ", why)
 
     def __repr__(self) -> str:
         return f"<Comparison {clipped(self.title)}: recommended is {self.recommended}>"

@@ -88,7 +88,7 @@ def recommend(
         candidates = [alone if one.assignor == alone.assignor else one for one in candidates]
     settled = sorted((one for one in candidates if one.settles), key=lambda one: _rank(group, one))
     if not settled:
-        return None, "every assignor fails, or never settles"
+        return None, "every assignor fails, or never becomes stable"
     ranked = [one for one in settled if _is_alike(group, one.assignor)] or settled
     had = [one for one in settled if not lacking_clients(group, one.assignor)]
     if not had:
@@ -97,7 +97,7 @@ def recommend(
         verb = "has" if len(lacking) == 1 else "have"
         if all(bare(one.assignor) in OURS for one in settled):
             return None, who_lists_ours(group)[1]
-        return None, f"{' and '.join(lacking)} {verb} none of these assignors that settles"
+        return None, f"{' and '.join(lacking)} {verb} none of these assignors that becomes stable"
     possible = [one for one in had if one in ranked] or had
     best = possible[0]
     is_ours = bare(best.assignor) in OURS
@@ -108,7 +108,7 @@ def recommend(
     elif len(possible) == 1 < len(had) and not is_ours:
         reason = f"{best.assignor} is the only one here of the kind that the group runs"
     elif len(possible) == 1 < len(settled) and not others:
-        reason = f"{best.assignor} is the only one that settles and that the clients have"
+        reason = f"{best.assignor} is the only one that becomes stable and that the clients have"
     if settled.index(ranked[0]) < settled.index(best):
         reason += f"; {ranked[0].assignor} would do better{_why_not(group, ranked[0].assignor)}"
     if alone is not None:
@@ -196,12 +196,12 @@ _MEASURES = (
         lambda f, _: f.balance_after.max - f.balance_after.min, unit="partition",
     ),
     _Measure(
-        "stops partitions {}, {} {}", lambda f, _: f.unavailable_rounds,
+        "leaves partitions without a reader {}, {} {}", lambda f, _: f.unavailable_rounds,
         unit="time", equal=", and is as even",
     ),
     _Measure(
         "makes {}, {} {}", lambda f, _: f.moves,
-        unit="move", equal=", is as even and stops as little",
+        unit="move", equal=", is as even and leaves as few without a reader",
     ),
     _Measure(
         "reads {} in another rack, {} {}", lambda f, _: 1 - (f.rack_share_after or 0.0),
@@ -226,7 +226,7 @@ def _reason(
     """Returns why `best` is better than the group's own assignor, or than the next best one."""
     name = best.assignor if best is not alone else f"{best.assignor} alone"
     if not others:
-        return f"{name} is the only one that settles"
+        return f"{name} is the only one that becomes stable"
     own = [one for one in others if one.assignor == group.assignor]
     other = (own or list(others))[0]
     assert best.figures is not None

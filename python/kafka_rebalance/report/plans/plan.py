@@ -113,8 +113,8 @@ def step_notes(step: Step) -> list[str]:
         notes.append(note)
     if step.cause.startswith("partitions ") and step.rounds and step.rounds[0].kind != "broker":
         notes.append(
-            ": the group rebalances when its leader reads the topic's metadata again, within "
-            "metadata.max.age.ms (5 minutes by default)"
+            ": nobody reads the new partitions until the leader reads the topic's metadata again, "
+            "within metadata.max.age.ms (5 minutes by default); then the group rebalances"
         )
     if not step.rounds and not notes:
         of_topics = step.cause.startswith(("partitions ", "remove-topics=", "resubscribe="))

@@ -9,6 +9,7 @@ from kafka_rebalance.report.text.sentences import GLOSSARY, print_wrapped
 from kafka_rebalance.report.text.tables import print_table
 from kafka_rebalance.simulator import measure
 from kafka_rebalance.simulator.run import Run
+from kafka_rebalance.simulator.scenario import start_condition
 from kafka_rebalance.simulator.seeds import Part, SeedRuns, Spread, parts_of
 
 _MOST_ROWS = 60
@@ -92,9 +93,8 @@ def _ranked(figures: Mapping[str, tuple[int | None, ...]], runs: _Runs) -> str:
     is_advice = all(one.assumed == runs[0].assumed for one in runs)
     said = f"{best} leaves the fewest {idle}: {least} ({more})."
     if is_advice:
-        said = f"take {best}, with the fewest {idle}: {least} ({more})."
-        if runs[0].assumed.startswith(f"assumed: starting a {held} 0 ms"):
-            said = f"if a {held} starts in no time (assumed; try --costs 100ms/50ms), {said}"
+        holds_if = start_condition(runs[0].assumed, "--costs 200ms/100ms")
+        said = f"{holds_if}, take {best}, with the fewest {idle}: {least} ({more})."
     prices = {
         name: f"{seconds(ms)} member-seconds in {counted(count or 0, 'rebalance')}"
         for name, (_, ms, count) in ranked

@@ -20,7 +20,7 @@ from benches.headlines import AGAIN, FROM_NAMES, Row, for_readme, headlines, rat
 
 RESULTS = Path(__file__).resolve().parent / "results"
 README = RESULTS.parent.parent / "README.md"
-FIELDS = (FROM_NAMES, AGAIN, "skipped", "peak_bytes", "result_bytes")
+FIELDS = (FROM_NAMES, AGAIN, "make_ms", "skipped", "peak_bytes", "result_bytes")
 
 
 def rendered(result: dict[str, Any]) -> str:

@@ -130,6 +130,11 @@ def test_the_pages_tests_pass(tmp_path: Path) -> None:
 SLOW = pytest.param("costs command", marks=pytest.mark.soak)
 
 
+def test_the_pages_application_is_the_recorded_one() -> None:
+    line = (ROOT / "docs" / "incident" / "shop.jsonl").read_text(encoding="utf-8")
+    assert json.loads(line) == recorded_line(20)
+
+
 @pytest.mark.parametrize("name", [SLOW if one == "costs command" else one for one in COMMANDS])
 def test_the_pages_commands(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each command runs unchanged, and prints the output on the page; trailing blanks do not
@@ -138,7 +143,7 @@ def test_the_pages_commands(name: str, tmp_path: Path, monkeypatch: pytest.Monke
     for file in FILES:
         (tmp_path / file).write_text(EXAMPLES[file], encoding="utf-8")
     shutil.copy(ROOT / "docs" / "incident" / "records.jsonl.gz", tmp_path)
-    (tmp_path / "shop.jsonl").write_text(json.dumps(recorded_line(20)), encoding="utf-8")
+    shutil.copy(ROOT / "docs" / "incident" / "shop.jsonl", tmp_path)
     (tmp_path / "sample.jsonl").write_text("\n".join(captured_lines()), encoding="utf-8")
     monkeypatch.chdir(tmp_path)
     said = []

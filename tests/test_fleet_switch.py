@@ -78,9 +78,10 @@ def test_what_waits_and_what_is_not_known_is_said() -> None:
     found = FleetSwitch.of([row, row | {"error": busy}])
     assert found.summary == (
         "1 group can switch, 1 is not known (it is rebalancing: ask again). Together: 0 moves; 0 "
-        "partitions have no reader; 38 partitions wait while their member is down. The versions of "
-        "the clients are not known: Kafka's Java client has it from 4.0 on; librdkafka from 2.12.0 "
-        "on."
+        "partitions have no reader; 38 partitions wait while their member is down. That needs "
+        "brokers of 4.0 or newer, and clients that have the protocol (their versions are not "
+        "known): Kafka's Java client has it from 4.0 on; librdkafka from 2.12.0 on; kafka-python "
+        "and aiokafka do not have it."
     )
     assert (found.to_dict()["cannot"], found.to_dict()["not_known"]) == (0, 1)
 

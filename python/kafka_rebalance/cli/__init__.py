@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import atexit
+import errno
 import gc
 import os
 import sys
@@ -73,5 +74,7 @@ def _main(given: Sequence[str]) -> int:
         text = str(error)
         if isinstance(error, OSError) and error.filename is not None:
             text = f"{error.filename}: {error.strerror}"
+            if error.errno == errno.ENOENT and str(error.filename).endswith("sample.jsonl"):
+                text += "; kafka-rebalance demo --sample > sample.jsonl writes it"
         print_error(text)
         return USAGE if isinstance(error, _USAGE_ERRORS) else FAILED

@@ -64,6 +64,10 @@ _COORDINATED = {
 }
 _BROKER_ASSIGNS = (ConsumerGroupHeartbeat, ShareGroupHeartbeat, StreamsGroupHeartbeat)
 _MAKES_GROUP = (JoinGroup, OffsetCommit, TxnOffsetCommit, *_BROKER_ASSIGNS)
+_APPENDS_S = 0.001
+"""The least time in which a broker answers a heartbeat that changes a group: it appends records.
+If such answers come at once, a consumer of librdkafka 2.15.0 can stop to send heartbeats.
+"""
 
 
 def _epoch_clock() -> Callable[[], float]:
@@ -275,13 +279,17 @@ class Server:
             and request.group_id not in known
         ):
             return request.refused(ErrorCode.COORDINATOR_NOT_AVAILABLE)
-        request_id = next(self._request_ids)
+        request_id, position = next(self._request_ids), self._position
         answer = self._parked[request_id] = asyncio.get_running_loop().create_future()
         try:
             self._handle(events.Received(request_id, request, asked.version, asked.client_id, host))
-            return await answer
+            appends = isinstance(request, _BROKER_ASSIGNS) and self._position > position
+            answered = await answer
         finally:
             self._parked.pop(request_id, None)
+        if appends:
+            await asyncio.sleep(_APPENDS_S)
+        return answered
 
     # The coordinator ------------------------------------------------------------------------------
 

@@ -100,7 +100,9 @@ class Comparison(Frozen):
         best, own = figures.get(label), figures.get(self.group.assignor or "")
         stops = f"{counted(best.unavailable if best else 0, 'partition')} without a reader"
         if why.startswith("it leaves the ") and best and own and best.unavailable < own.unavailable:
-            why = re.sub(r"(;|$)", rf", and {stops} instead of {own.unavailable}\1", why, count=1)
+            first = "" if self.changes or not best.unavailable else "the first time "
+            instead = rf", and {first}{stops} instead of {own.unavailable}\1"
+            why = re.sub(r"(;|$)", instead, why, count=1)
         again = (one and one.unavailable_rounds - one.unavailable for one in figures.values())
         if not any(again):
             times = r"^it leaves partitions without a reader \d+ times?"

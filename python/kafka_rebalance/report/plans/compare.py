@@ -233,6 +233,8 @@ def _gained(comparisons: Sequence[Comparison]) -> list[str]:
             text += f"; {cut(group_id, 60)} {ends} most: {after:,} instead of {before:,}"
     played = any(one.changes for one in comparisons)
     there = "the changes then leave" if played else f"{AS_IT_IS.cause} then leaves"
+    if not played and new and evener:
+        there += ", the first time,"
     stop = f"{there} {counted(new, 'partition')} without a reader instead of {old:,}"
     stop += f" (how long: --group){text}"
     said = [stop] if old != new else []

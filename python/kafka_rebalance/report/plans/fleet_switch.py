@@ -96,7 +96,13 @@ class FleetSwitch(NamedTuple):
             text += f"; {counted(waiting, 'partition')} {waits} member is down"
         text += "."
         if any(not one["assignor"].startswith("consumer/") for one in self.can):
-            text += f" The versions of the clients are not known: {'; '.join(HAS.values())}."
+            text += (
+                " That needs brokers of 4.0 or newer, and clients that have the protocol (their "
+            )
+            text += (
+                f"versions are not known): {'; '.join(HAS.values())}; kafka-python and aiokafka "
+            )
+            text += "do not have it."
         if losing := self.losing:
             text += f" {counted(len(losing), 'group')} will read less in rack"
             text += f" ({first_of(losing, _NAMED)})."

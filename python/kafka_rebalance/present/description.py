@@ -328,11 +328,12 @@ def _next_rebalance(
     if group.leader_library not in (None, "java"):
         library = group.leader_library
         whose = "kafka-python or aiokafka" if library == "python" else library
+        answers = ""
         own = registry.library_of(led[0].assignor) if len(led) == 1 else None
         if own is not None and any(library_of_member(group, one) == own for one in group.members):
-            whose = own
+            whose, answers = own, "; plan, explain and compare answer as it does"
         text = f"the last leader used the assignor of {whose}, which may answer otherwise"
-        yield Note("foreign", f"{text} than Kafka's (nothing to do)")
+        yield Note("foreign", f"{text} than Kafka's{answers} (nothing to do)")
     if group.assignor is not None and lists_eager(group, group.assignor):
         yield Note("eager", "each rebalance leaves all partitions without a reader", ask="compare")
     for one in led:

@@ -205,8 +205,8 @@ def group_sessions(
 
     Groups whose settings this user may not read are left out. Errors: ClusterError.
     """
-    resource = importlib.import_module("kafka.admin").ConfigResource
     with admin_client(bootstrap_server, configs) as admin:
+        resource = importlib.import_module("kafka.admin").ConfigResource
         names = {
             one["group_id"]: f"{kind}.session.timeout.ms"
             for one in admin.list_groups()

@@ -83,6 +83,7 @@ def main() -> None:
         print(f"| {name} | {cells} |")
     if not args.commands:
         script = [sys.executable, "-c", SCRIPT]
+        felt_more.large(cpu_ms, script)
         felt_more.objects(args.rounds)
         felt_more.history(cpu_ms, script, 100_000)
         felt_more.first_table(script, 1_000)

@@ -53,6 +53,38 @@ def cpu_of(run: Callable[[], object]) -> float:
     return (time.process_time() - start) * 1000
 
 
+def unequal(members: int, *, owned: bool) -> kr.GroupSpec:
+    """Returns a group whose members read nine of ten topics each; settled, or without owners."""
+    names = [f"topic-{t}" for t in range(TOPICS)]
+    made = tuple(
+        kr.Member(f"member-{m:05}", tuple(one for one in names if one != names[m % TOPICS]))
+        for m in range(members)
+    )
+    topics = tuple(kr.Topic(name, members) for name in names)
+    spec = kr.GroupSpec("bench", topics, made, "cooperative-sticky")
+    return kr.plan(spec).final if owned else spec
+
+
+def large(cpu_ms: Callable[[list[str]], float], script: list[str]) -> None:
+    """Prints what `plan` and `explain` of large groups take, each as a new process, 5 times."""
+    print("\n| command, a group with ten partitions a member | CPU ms | slowest | aim |")
+    print("| --- | ---: | ---: | ---: |")
+    plan, explain = ("plan", "--add-members", "1"), ("explain", "topic-1-7")
+    for words, title, spec, aim in (
+        (plan, "1,000 members, equal lists", group(1_000, 10_000), "250"),
+        (plan, "1,000, unequal lists", unequal(1_000, owned=True), ""),
+        (plan, "3,000, unequal lists", unequal(3_000, owned=True), ""),
+        (explain, "1,000, unequal lists", unequal(1_000, owned=True), "300"),
+        (explain, "3,000, unequal lists", unequal(3_000, owned=True), "900"),
+        (explain, "3,000, unequal lists, nobody owns any", unequal(3_000, owned=False), "900"),
+    ):
+        with tempfile.TemporaryDirectory() as directory:
+            file = Path(directory, "group.jsonl")
+            file.write_text(spec.to_json() + "\n", encoding="utf-8")
+            took = sorted(cpu_ms([*script, *words, str(file)]) for _ in range(5))
+        print(f"| {words[0]}, {title} | {took[2]:.0f} | {took[-1]:.0f} | {aim} |")
+
+
 def objects(rounds: int) -> None:
     """From the data of a group to every TopicPartition of the answer, in one process."""
     print("\n| Python objects, CPU ms | make the group | first answer, all read | asked again |")

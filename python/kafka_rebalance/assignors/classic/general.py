@@ -85,6 +85,7 @@ class GeneralBuild:
         for member_id, topics in self.topics_of.items():
             for topic in topics:
                 self.subscribers[topic].append(member_id)
+        self.holder: dict[TopicPartition, str] = {}
         self.previous: dict[TopicPartition, tuple[str, int]] = {}
         self.revocation = False
         self.movements = Movements()
@@ -163,6 +164,7 @@ class GeneralBuild:
 
     def balance(self, unassigned: list[TopicPartition], *, initializing: bool) -> None:
         before = {member_id: list(owned) for member_id, owned in self.current.items()}
+        self.holder = self._holders()
         if not self.revocation:
             self._reassign([tp for tp in unassigned if self._is_contested(tp.topic)])
         moved = self._reassign([tp for tp in self.all_partitions if self._is_contested(tp.topic)])
@@ -222,12 +224,19 @@ class GeneralBuild:
         self.movements.record(tp, source, destination)
         self._take(source, tp)
         self.give(destination, tp)
+        self.holder[tp] = destination
+
+    def _holders(self) -> dict[TopicPartition, str]:
+        """Returns the holder of each partition; if several hold it, the last one in the order."""
+        return {tp: m for m, partitions in self.current.items() for tp in partitions}
 
     def _is_balanced(self) -> bool:
         """Returns whether no member can take a partition from one with at least two more."""
         if self.by_size[0][0] >= self.by_size[-1][0] - 1:
             return True
-        holder = {tp: m for m, partitions in self.current.items() for tp in partitions}
+        # A move changes one holder, unless a partition has several.
+        has_several = len(self.holder) < sum(size for size, _, _ in self.by_size)
+        holder = self._holders() if has_several else self.holder
         most: dict[str, float] = {}  # topic -> the size of the largest holder of its partitions
         for size, _, member_id in self.by_size:
             if size == self._possible(member_id):

@@ -99,9 +99,9 @@ def test_a_missing_part_is_named_with_what_installs_it(tmp_path: Path) -> None:
     assert code == 1
     assert "needs an optional part: pip install 'pyarrow" in problems
     assert "(in a checkout: pip install '.[arrow]')" in problems
-    for command in ("snapshot", "describe", "plan", "history", "check", "watch", "exporter"):
-        code, _, problems = bare(command, "--bootstrap-server", "127.0.0.1:1")
-        assert "pip install 'kafka-python" in problems, command
+    for word in ("snapshot", "describe", "plan", "history", "check", "watch", "exporter"):
+        code, _, problems = bare(word, "--bootstrap-server", "127.0.0.1:1")
+        assert "pip install 'kafka-python" in problems, word
         assert len(problems.splitlines()) == 1
     for command in (("serve", "--port", "0"), ("probe", SAMPLE, "--client", "aiokafka")):
         code, _, problems = bare(*command)

@@ -69,7 +69,7 @@ bench: judges $(VENV)/built ## our core and its interfaces against other librari
 bench-balance: $(VENV)/built ## `balanced` and `weighted` beside OR-Tools' flow and franz-go (10 min); needs Go
 	$(BIN)/python -m benches.balance
 
-bench-felt: $(VENV)/built ## what users wait for: the prompt, objects, past rebalances, the first table (10 min)
+bench-felt: $(VENV)/built ## what users wait for: the prompt, objects, past rebalances, the first table (2 min)
 	$(BIN)/python -m benches.felt
 
 frames: $(VENV)/built ## tests/test_frames.py: Arrow with polars, DuckDB and pandas 3, in an environment of their own

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Measures what users wait for after the prompt: objects, past rebalances, the first table, growth.
+"""Measures what users wait for: large groups, objects, past rebalances, the first table, growth.
 
 Each function prints one table. `python -m benches.felt` calls them after its own.
 """
@@ -54,7 +54,7 @@ def cpu_of(run: Callable[[], object]) -> float:
 
 
 def unequal(members: int, *, owned: bool) -> kr.GroupSpec:
-    """Returns a group whose members read nine of ten topics each; settled, or without owners."""
+    """Returns a group in which each member reads nine of ten topics; settled if `owned`."""
     names = [f"topic-{t}" for t in range(TOPICS)]
     made = tuple(
         kr.Member(f"member-{m:05}", tuple(one for one in names if one != names[m % TOPICS]))
@@ -66,7 +66,7 @@ def unequal(members: int, *, owned: bool) -> kr.GroupSpec:
 
 
 def large(cpu_ms: Callable[[list[str]], float], script: list[str]) -> None:
-    """Prints what `plan` and `explain` of large groups take, each as a new process, 5 times."""
+    """Prints the CPU time of `plan` and `explain` for large groups, of five new processes each."""
     print("\n| command, a group with ten partitions a member | CPU ms | slowest | aim |")
     print("| --- | ---: | ---: | ---: |")
     plan, explain = ("plan", "--add-members", "1"), ("explain", "topic-1-7")

@@ -90,8 +90,8 @@ _SHOWN = {
     "topics": 100, "racks": "none",
 }  # fmt: skip
 _WAYS = (
-    ("from Rust, or in bulk (lines, Arrow, Spark)", "core", FROM_NAMES),
-    ("the same group asked again", "core", AGAIN),
+    ("from Rust, names in memory", "core", FROM_NAMES),
+    ("from a line of JSON, which is read first", "lines", FROM_NAMES),
     ("from Python objects, all of the answer read", "objects", FROM_NAMES),
     ("the same objects asked again", "objects", AGAIN),
 )

@@ -228,7 +228,7 @@ def keep(result: dict[str, Any]) -> None:
 
 
 def write(rows: list[dict[str, Any]], plugged: list[dict[str, Any]]) -> str:
-    """Writes the results, the pages and the picture, and returns the Markdown text."""
+    """Writes grid.jsonl, the pages and the picture; returns the text of grid.md."""
     from benches.picture import draw
 
     result, text = report(rows, plugged)

@@ -69,7 +69,7 @@ def summary(result: dict[str, Any]) -> str:
         f"{about['machine']}, load {about['load']} at the end.",
         f"Python {about['python']}, {versions}.",
         "",
-        f"Compiled module {size:.1f} MB, import {import_ms:.0f} ms.",
+        f"Compiled module {size:.1f} MB, import {max(0.0, import_ms):.0f} ms.",
         "",
         "Times are medians in ms of one calling thread; ratios say how many times longer the peer",
         "takes than the core; their means are geometric. After a group without an answer in time,",

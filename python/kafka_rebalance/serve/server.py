@@ -65,8 +65,8 @@ _COORDINATED = {
 _BROKER_ASSIGNS = (ConsumerGroupHeartbeat, ShareGroupHeartbeat, StreamsGroupHeartbeat)
 _MAKES_GROUP = (JoinGroup, OffsetCommit, TxnOffsetCommit, *_BROKER_ASSIGNS)
 _APPENDS_S = 0.001
-"""The least time in which a broker answers a heartbeat that changes a group: it appends records.
-If such answers come at once, a consumer of librdkafka 2.15.0 can stop to send heartbeats.
+"""The delay of an answer to a heartbeat that changes a group. A broker appends records before such
+an answer. If the answer comes at once, a consumer of librdkafka 2.15.0 can stop sending heartbeats.
 """
 
 

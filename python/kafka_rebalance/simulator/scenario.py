@@ -400,8 +400,9 @@ def _subjects(one: Happening) -> list[tuple[str, tuple[str, ...]]]:
 
 
 def start_condition(assumed: str, option: str) -> str:
-    """Returns the clause on which advice from a run depends, from the text of `Scenario.assumed`.
+    """Returns "if a partition starts in 50 ms", because advice from a run depends on this time.
 
+    `assumed` is the text of `Scenario.assumed`.
     `option` sets 200 ms, for a consumer that restores state or opens connections.
     """
     found = re.search(r"starting a (\w+) (\d+) ms", assumed)

@@ -227,14 +227,14 @@ class GeneralBuild:
         self.holder[tp] = destination
 
     def _holders(self) -> dict[TopicPartition, str]:
-        """Returns the holder of each partition; if several hold it, the last one in the order."""
+        """Returns the holder of each partition; of several holders, the last one in `current`."""
         return {tp: m for m, partitions in self.current.items() for tp in partitions}
 
     def _is_balanced(self) -> bool:
         """Returns whether no member can take a partition from one with at least two more."""
         if self.by_size[0][0] >= self.by_size[-1][0] - 1:
             return True
-        # A move changes one holder, unless a partition has several.
+        # A move changes one entry, unless members share a partition: then their order decides.
         has_several = len(self.holder) < sum(size for size, _, _ in self.by_size)
         holder = self._holders() if has_several else self.holder
         most: dict[str, float] = {}  # topic -> the size of the largest holder of its partitions

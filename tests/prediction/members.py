@@ -102,6 +102,8 @@ class Members:
         """Returns the call stack of a Python member's main thread, to show where it hangs."""
         if part.name not in self._python.running:
             return "unknown"
+        if not self._stacks(part).exists():  # the signal would end it
+            return "its start"
         pid = self._python.running[part.name][0].pid
         assert pid
         with contextlib.suppress(ProcessLookupError):

@@ -50,9 +50,13 @@ def run(
     stacks: Path,
     commits: bool = False,
 ) -> None:
-    """Polls until `close` arrives in the pipe; SIGUSR1 writes the call stacks to `stacks`."""
+    """Polls until `close` arrives in the pipe; SIGUSR1 writes the call stacks to `stacks`, once
+    this file exists.
+    """
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent handles Ctrl-C
-    faulthandler.register(signal.SIGUSR1, stacks.open("w"))
+    new = stacks.with_suffix(".new")
+    faulthandler.register(signal.SIGUSR1, new.open("w"))
+    new.rename(stacks)
     logging.disable(logging.CRITICAL)
     settings = {
         "bootstrap_servers": bootstrap_server,

@@ -142,6 +142,8 @@ class Stage:
             try:
                 settle(cast.group_id, expected, self._log, self._describe, self._stop)
             except NotSettledError as error:
+                if self._stop.is_set():
+                    return str(error)
                 return "; ".join([str(error), *self._troubles(cast)])
         return None
 

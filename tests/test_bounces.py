@@ -131,7 +131,7 @@ def test_compare_advises_the_missing_bounce_first(
     compared = kr.compare(eager(), ["add-members=1"], engine=engine)
     plain = kr.compare(between(), ["add-members=1"], engine=engine)
     assert compared.recommended == plain.recommended == COOPERATIVE
-    assert compared.reason.startswith("cooperative-sticky alone leaves partitions ")
+    assert compared.reason.startswith("cooperative-sticky alone leaves 5 partitions ")
     assert compared.reason.endswith("the rolling bounce to cooperative-sticky alone is missing")
     (of_plain,) = (one for one in plain.candidates if one.assignor == COOPERATIVE)
     assert compared.alone == of_plain

@@ -332,6 +332,7 @@ def test_compare_of_many_groups_has_the_price_of_each_switch(run: Any) -> None:
     assert rows["two"][-3:] == [f"{steps.rebalances}", "/", f"{steps.moves}"]
     grown = kr.compare(single, ["partitions a=4"])
     assert grown.recommended == "cooperative-sticky"
-    assert (
-        kr.compare(single).reason == "range is what the group runs, and there is only one partition"
+    assert kr.compare(single).reason == (
+        "range is what the group runs, and there is only one partition, which one member reads "
+        "under every assignor"
     )

@@ -164,7 +164,7 @@ def test_one_thing_is_not_written_as_many() -> None:
     circle = kr.plan(_owning("roundrobin", {"t": 1, "u": 2}, {"a": "u", "b": "u", "c": "t"}))
     assert circle.explain("t-0")[2].endswith("passing over 2 members: they do not subscribe to t")
     better = kr.compare(_owning("range", {"t": 2}, {"a": "t"}), ["add-members=1"])
-    assert "leaves partitions without a reader 1 time, range 2, and" in better.reason
+    assert "leaves 1 partition without a reader, range 2, and" in better.reason
     both = _owning("roundrobin", {"t": 2, "u": 2}, {"a": "tu", "b": "tu"})
     better = kr.compare(both, ["add-members=1"], assignors=["roundrobin", "sticky"])
     assert better.reason.startswith("sticky makes 1 move, roundrobin 2, is")

@@ -61,7 +61,8 @@ pub fn compare(
         .any(|one| Some(one.assignor) == own(group));
     let alone = (is_compared && keeps.is_none()).then(|| listed_alone(group, changes));
     let alone = alone.flatten();
-    let (recommended, reason) = recommend(group, &candidates, alone.as_ref(), keeps);
+    let changed = !changes.is_empty();
+    let (recommended, reason) = recommend(group, &candidates, alone.as_ref(), keeps, changed);
     Ok(Comparison {
         candidates,
         recommended,
@@ -79,8 +80,11 @@ fn why_all_are_equal(group: &GroupSpec, changes: &[Change]) -> Option<&'static s
         |change: &Change| matches!(change, Change::AddPartitions { .. } | Change::AddTopics(_));
     let topics = &group.topics[..group.declared];
     let partitions: u64 = topics.iter().map(|one| u64::from(one.partitions)).sum();
-    (partitions == 1 && !changes.iter().any(grows)).then_some("there is only one partition")
+    (partitions == 1 && !changes.iter().any(grows)).then_some(ONE_PARTITION)
 }
+
+const ONE_PARTITION: &str =
+    "there is only one partition, which one member reads under every assignor";
 
 fn own(group: &GroupSpec) -> Option<Assignor> {
     Assignor::by_name(group.assignor?).ok()
@@ -102,12 +106,14 @@ type Ranked<'a> = (Assignor, &'a Figures);
 
 /// Recommends an assignor. `alone` holds the figures of an eager group's own assignor, computed as
 /// if its members listed no other assignor. If there is a reason to keep the present assignor
-/// whatever the figures are, `keeps` holds this reason.
+/// whatever the figures are, `keeps` holds this reason. `changed`: whether the figures are those of
+/// changes, not of a rebalance without one.
 fn recommend(
     group: &GroupSpec,
     candidates: &[Candidate],
     alone: Option<&Figures>,
     keeps: Option<&str>,
+    changed: bool,
 ) -> (Option<Assignor>, String) {
     let runs = own(group);
     let own = |assignor: Assignor| runs == Some(assignor);
@@ -161,7 +167,7 @@ fn recommend(
         return (None, reason);
     };
     let name = best.0.name();
-    let mut reason = reason(group, best, others, alone.is_some());
+    let mut reason = reason(group, best, others, alone.is_some(), changed);
     if possible.len() == 1 && had.len() > 1 {
         reason = format!("{name} is the only one here of the kind that the group runs");
     } else if possible.len() == 1 && settled.len() > 1 {
@@ -201,6 +207,9 @@ struct Measure {
     words: fn(f64, &str, f64) -> String,
     equal: &'static str,
 }
+
+const EVENNESS: usize = 0;
+const UNREAD: usize = 1;
 
 const MEASURES: [Measure; 4] = [
     Measure {
@@ -242,27 +251,45 @@ fn counted(number: f64, noun: &str) -> String {
 /// Returns why the best candidate is better than the group's own assignor or, if that has no
 /// figures, than the next best. `alone`: the own assignor's figures are computed as if members
 /// listed it alone.
-fn reason(group: &GroupSpec, best: Ranked, others: &[Ranked], alone: bool) -> String {
+fn reason(
+    group: &GroupSpec,
+    best: Ranked,
+    others: &[Ranked],
+    alone: bool,
+    changed: bool,
+) -> String {
     let is_own = |assignor: Assignor| group.assignor == Some(assignor.name());
-    let mut name = best.0.name().to_owned();
-    if alone && is_own(best.0) {
-        name += " alone";
-    }
+    let label = |assignor: Assignor| match alone && is_own(assignor) {
+        true => format!("{} alone", assignor.name()),
+        false => assignor.name().to_owned(),
+    };
+    let (name, figures) = (label(best.0), best.1);
     let own = |one: &&Ranked| is_own(one.0);
     let Some(&(other, its_figures)) = others.iter().find(own).or(others.first()) else {
         return format!("{name} is the only one that becomes stable");
     };
-    for measure in &MEASURES {
-        let (mine, its) = ((measure.of)(best.1), (measure.of)(its_figures));
-        if mine != its {
-            let how = (measure.words)(mine, other.name(), its);
-            let listed = if alone && is_own(other) {
-                " if listed alone"
-            } else {
-                ""
-            };
-            return format!("{name} {how}{listed}{}", measure.equal);
+    let stops = counted(figures.unavailable as f64, "partition") + " without a reader";
+    let repeats = |one: &Figures| one.unavailable_rounds > one.unavailable;
+    let again = repeats(figures) || repeats(its_figures);
+    for (i, measure) in MEASURES.iter().enumerate() {
+        let (mine, its) = ((measure.of)(figures), (measure.of)(its_figures));
+        if mine == its {
+            continue;
         }
+        let other = label(other);
+        let mut how = (measure.words)(mine, &other, its);
+        if i == UNREAD && !again {
+            how = format!("leaves {stops}, {other} {its}");
+        }
+        if i == EVENNESS && figures.unavailable < its_figures.unavailable {
+            let same_figures = changed || figures.unavailable == 0;
+            let first = if same_figures { "" } else { "the first time " };
+            how += &format!(
+                ", and {first}{stops} instead of {}",
+                its_figures.unavailable
+            );
+        }
+        return format!("{name} {how}{}", measure.equal);
     }
     if alone && is_own(best.0) {
         return format!("no other does better than {name}");

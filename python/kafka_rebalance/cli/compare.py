@@ -20,7 +20,8 @@ from kafka_rebalance.plans.leaders import LedPlan, as_led, plans_by_leader
 from kafka_rebalance.plans.rebalance_plan import parse_changes
 from kafka_rebalance.simulator.from_group import is_playable
 from kafka_rebalance.simulator.timing import Timed, timed, timed_each, why_untimed
-from kafka_rebalance.switching.comparison import Comparison, alone_label, compare
+from kafka_rebalance.switching.comparison import Comparison, compare
+from kafka_rebalance.switching.recommendation import alone_label
 
 from .applications import add_planned, compared_settings, replayed, show_settings
 from .groups import add_arguments, answers, given

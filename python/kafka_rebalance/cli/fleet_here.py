@@ -6,6 +6,7 @@ before Spark could start. Spark writes equal files and reports, but does not cou
 import argparse
 import heapq
 import json
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -107,7 +108,7 @@ class Here:
             found["without_members"] += row["error_kind"] == NO_MEMBERS
             if own is not None and other not in (None, own):
                 found.update(["another_recommended", f"recommended {other}"])
-                found.update(name for name, words in BETTER.items() if words in reason)
+                found.update(name for name, words in BETTER.items() if re.search(words, reason))
         return found
 
     def causes(self) -> dict[str, int]:

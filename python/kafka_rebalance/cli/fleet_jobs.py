@@ -254,8 +254,13 @@ def recommendable() -> list[str]:
 
 WITHHOLDING = [name for name, one in BUILT_IN.items() if one.withholds and name not in OURS]
 """The assignors that assign a partition only after another member has revoked it."""
-BETTER = {"stop_less": " leaves partitions without ", "be_more_even": " leaves the fullest and "}
-"""A count of comparisons that recommend another assignor -> words in the reason of each."""
+BETTER = {
+    "stop_less": r" leaves (\d+ )?partitions? without ",
+    "be_more_even": " leaves the fullest and ",
+}
+"""A count of comparisons that recommend another assignor -> what the reason of each has, as a
+regular expression.
+"""
 
 
 def _counts(word: str) -> "dict[str, Column]":
@@ -278,7 +283,7 @@ def _counts(word: str) -> "dict[str, Column]":
             "without_a_reader": f.coalesce(f.sum("unavailable"), f.lit(0)),
             "with_unavailable": f.count_if(f.col("unavailable") > 0),
         }
-    which = {name: f.col("reason").contains(words) for name, words in BETTER.items()}
+    which = {name: f.col("reason").rlike(words) for name, words in BETTER.items()}
     which |= {f"recommended {name}": f.col("recommended") == name for name in recommendable()}
     other = f.coalesce(f.col("assignor") != f.col("recommended"), f.lit(False))
     return {

@@ -7,7 +7,6 @@ led last, or if the caller names them. An eager group's own assignor (`rounds.li
 planned twice: for the present lists, and as if its members listed only this assignor.
 """
 
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
@@ -42,7 +41,7 @@ from kafka_rebalance.plans.rebalance_plan import RebalancePlan, parse_changes, p
 from kafka_rebalance.plans.rounds import lists_eager
 
 from .migrations import Migration, migration
-from .recommendation import Candidate, recommend
+from .recommendation import MEASURES_SAY, Candidate, alone_label, recommend
 from .rounds import is_large
 
 
@@ -94,23 +93,12 @@ class Comparison(Frozen):
         return f"{do} {label}: {why}{price}."
 
     def _why(self, label: str) -> str:
-        """Returns the reason: "it" is `label`, and partitions without a reader are counted."""
-        why = re.sub(rf"^{re.escape(label)} ", "it ", self.reason)
-        figures = {name.removesuffix(" <"): one.figures for name, one in self.rows()}
-        best, own = figures.get(label), figures.get(self.group.assignor or "")
-        stops = f"{counted(best.unavailable if best else 0, 'partition')} without a reader"
-        if why.startswith("it leaves the ") and best and own and best.unavailable < own.unavailable:
-            first = "" if self.changes or not best.unavailable else "the first time "
-            instead = rf", and {first}{stops} instead of {own.unavailable}\1"
-            why = re.sub(r"(;|$)", instead, why, count=1)
-        again = (one and one.unavailable_rounds - one.unavailable for one in figures.values())
-        if not any(again):
-            times = r"^it leaves partitions without a reader \d+ times?"
-            why = re.sub(times, f"it leaves {stops}", why)
-        if why.endswith("there is only one partition"):
-            why += ", which one member reads under every assignor"
-        in_it = "" if self.changes else f"in {AS_IT_IS.cause} "
-        return re.sub(r"^it (?=loads|leaves|makes|reads)", f"{in_it}it ", why)
+        """Returns the reason, in which "it" is `label`."""
+        why = self.reason.removeprefix(f"{label} ")
+        if why == self.reason:
+            return why
+        is_by_figures = why.startswith(MEASURES_SAY) and not self.changes
+        return f"in {AS_IT_IS.cause} it {why}" if is_by_figures else f"it {why}"
 
     def __repr__(self) -> str:
         return f"<Comparison {clipped(self.title)}: recommended is {self.recommended}>"
@@ -197,11 +185,6 @@ class Comparison(Frozen):
         return answer
 
 
-def alone_label(assignor: str) -> str:
-    """Returns the label of an eager group's own assignor if members list only this one."""
-    return f"{assignor} alone"
-
-
 def compare(
     group: GroupSpec,
     changes: Iterable[Change | str] = (),
@@ -246,7 +229,8 @@ def compare(
     keeps = _why_all_are_equal(group, changes)
     is_listed = group.assignor in names and keeps is None
     alone = _listed_alone(group, changes, engine, by_load=by_load) if is_listed else None
-    recommended, reason = recommend(group, candidates, alone, keeps)
+    is_change = bool(changes)
+    recommended, reason = recommend(group, candidates, alone, keeps, changes=is_change)
     texts = tuple(str(change) for change in changes)
     return Comparison(group, texts, candidates, recommended, reason, engine, alone)
 
@@ -260,7 +244,7 @@ def _why_all_are_equal(group: GroupSpec, changes: Sequence[Change]) -> str | Non
         return "its only member reads all"
     grows = any(isinstance(one, AddPartitions | AddTopics) for one in changes)
     if sum(topic.partitions for topic in group.topics) == 1 and not grows:
-        return "there is only one partition"
+        return "there is only one partition, which one member reads under every assignor"
     return None
 
 

@@ -75,11 +75,14 @@ def recommend(
     candidates: Sequence[Candidate],
     alone: Candidate | None,
     keeps: str | None,
+    *,
+    changes: bool,
 ) -> tuple[str | None, str]:
     """Returns the recommended assignor (None if no candidate is possible) and the reason.
 
     `alone` is the own assignor of an eager group, as if members listed only this one; else None.
-    `keeps` is the reason why the group keeps its assignor in any case, or None.
+    `keeps` is the reason why the group keeps its assignor in any case, or None. `changes`: whether
+    the figures are those of changes, not of a rebalance without one.
     """
     own = [one.assignor for one in candidates if one.settles and one.assignor == group.assignor]
     if keeps is not None and own:
@@ -102,7 +105,7 @@ def recommend(
     best = possible[0]
     is_ours = bare(best.assignor) in OURS
     others = [one for one in had if one is not best] if is_ours else possible[1:]
-    reason = _reason(group, best, others, alone)
+    reason = _reason(group, best, others, alone, changes=changes)
     if len(candidates) == 1:
         reason = f"{best.assignor} is the only one that was compared"
     elif len(possible) == 1 < len(had) and not is_ours:
@@ -186,19 +189,21 @@ class _Measure(NamedTuple):
     equal: str = ""
 
 
+_EVENNESS = _Measure(
+    "leaves the fullest and the emptiest member {} apart, {} {}",
+    lambda f, _: f.balance_after.max - f.balance_after.min, unit="partition",
+)  # fmt: skip
+_UNREAD = _Measure(
+    "leaves partitions without a reader {}, {} {}", lambda f, _: f.unavailable_rounds,
+    unit="time", equal=", and is as even",
+)  # fmt: skip
 _MEASURES = (
     _Measure(
         "loads the fullest member with {} times the mean, {} {}",
         lambda _, load: round(load, 1), ".1f",
     ),
-    _Measure(
-        "leaves the fullest and the emptiest member {} apart, {} {}",
-        lambda f, _: f.balance_after.max - f.balance_after.min, unit="partition",
-    ),
-    _Measure(
-        "leaves partitions without a reader {}, {} {}", lambda f, _: f.unavailable_rounds,
-        unit="time", equal=", and is as even",
-    ),
+    _EVENNESS,
+    _UNREAD,
     _Measure(
         "makes {}, {} {}", lambda f, _: f.moves,
         unit="move", equal=", is as even and leaves as few without a reader",
@@ -208,6 +213,9 @@ _MEASURES = (
         ".0%", equal=", and is equal in all else",
     ),
 )  # fmt: skip
+
+MEASURES_SAY = tuple(f"{measure.words.partition(' ')[0]} " for measure in _MEASURES)
+"""The verbs with which a reason goes on after its assignor if figures decide."""
 
 
 def _rank(group: GroupSpec, candidate: Candidate) -> tuple[float, ...]:
@@ -221,29 +229,49 @@ def _rank(group: GroupSpec, candidate: Candidate) -> tuple[float, ...]:
 
 
 def _reason(
-    group: GroupSpec, best: Candidate, others: Sequence[Candidate], alone: Candidate | None
+    group: GroupSpec,
+    best: Candidate,
+    others: Sequence[Candidate],
+    alone: Candidate | None,
+    *,
+    changes: bool,
 ) -> str:
     """Returns why `best` is better than the group's own assignor, or than the next best one."""
-    name = best.assignor if best is not alone else f"{best.assignor} alone"
+    name = _label(best, alone)
     if not others:
         return f"{name} is the only one that becomes stable"
     own = [one for one in others if one.assignor == group.assignor]
     other = (own or list(others))[0]
-    assert best.figures is not None
-    assert other.figures is not None
+    figures, its_figures = best.figures, other.figures
+    assert figures is not None
+    assert its_figures is not None
+    stops = f"{counted(figures.unavailable, 'partition')} without a reader"
+    again = any(one.unavailable_rounds > one.unavailable for one in (figures, its_figures))
     for measure in _MEASURES:
-        mine = measure.of(best.figures, best.load or 0.0)
-        its = measure.of(other.figures, other.load or 0.0)
-        if mine != its:
-            shown = format(mine, measure.show)
-            if measure.unit:
-                shown = counted(int(mine), measure.unit)
-            how = measure.words.format(shown, other.assignor, format(its, measure.show))
-            how += " if listed alone" if other is alone else ""
-            return f"{name} {how}{measure.equal}"
+        mine = measure.of(figures, best.load or 0.0)
+        its = measure.of(its_figures, other.load or 0.0)
+        if mine == its:
+            continue
+        shown = counted(int(mine), measure.unit) if measure.unit else format(mine, measure.show)
+        how = measure.words.format(shown, _label(other, alone), format(its, measure.show))
+        if measure is _UNREAD and not again:
+            how = f"leaves {stops}, {_label(other, alone)} {its}"
+        if measure is _EVENNESS and figures.unavailable < its_figures.unavailable:
+            first = "" if changes or not figures.unavailable else "the first time "
+            how += f", and {first}{stops} instead of {its_figures.unavailable}"
+        return f"{name} {how}{measure.equal}"
     if best is alone:
         return f"no other does better than {name}"
     if best.assignor == group.assignor:
         return f"{best.assignor} is what the group runs, and no other does better"
     where = "in the list" if bare(other.assignor) in OURS else "in Kafka's order"
     return f"{best.assignor} does as well as {other.assignor} and comes first {where}"
+
+
+def _label(one: Candidate, alone: Candidate | None) -> str:
+    return alone_label(one.assignor) if one is alone else one.assignor
+
+
+def alone_label(assignor: str) -> str:
+    """Returns the label of an eager group's own assignor if members list only this one."""
+    return f"{assignor} alone"

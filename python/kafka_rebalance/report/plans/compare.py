@@ -16,8 +16,8 @@ from kafka_rebalance.report.text.names import counted, cut, in_words
 from kafka_rebalance.report.text.sentences import GLOSSARY, print_wrapped
 from kafka_rebalance.report.text.tables import print_table
 from kafka_rebalance.simulator.timing import Timed
-from kafka_rebalance.switching.comparison import Comparison, alone_label
-from kafka_rebalance.switching.recommendation import Candidate, lacking_clients
+from kafka_rebalance.switching.comparison import Comparison
+from kafka_rebalance.switching.recommendation import Candidate, alone_label, lacking_clients
 
 from .figures import its, median_text, moves_text, seconds_text, waits
 from .recipes import print_completion, print_migration

@@ -30,6 +30,8 @@ except ImportError as error:
 
 from kafka_rebalance.coordinator.config import CoordinatorConfig
 from kafka_rebalance.errors import GroupError
+from kafka_rebalance.group.field_paths import a_type
+from kafka_rebalance.group.spec import counted
 from kafka_rebalance.serve.batches import StoredRecord
 from kafka_rebalance.serve.cluster import ServedTopic
 from kafka_rebalance.serve.configs import changed
@@ -254,8 +256,11 @@ class RunningBroker:
     ) -> list[StoredRecord]:
         """Appends a record for each value to a partition, with the time now; returns them.
 
-        Errors: GroupError if there is no such partition.
+        Errors: GroupError if there is no such partition; TypeError for a text in place of bytes.
         """
+        for one in (key, value, *more):
+            if not isinstance(one, bytes | None):
+                raise TypeError(f'a key or value: {a_type(one)} is not bytes; b"…" is')
 
         def appended() -> list[StoredRecord]:
             if not self._server.cluster.has(topic, partition):
@@ -308,8 +313,9 @@ class RunningBroker:
             ):
                 return found
             if time.monotonic() > deadline:
-                who = f"{members} member{'' if members == 1 else 's'}"
-                raise TimeoutError(f"{group_id}: not stable with {who}: {found}")
+                who = f"{counted(members)} within {timeout_s:g} s"
+                there = self._call(lambda: self._there(group_id))
+                raise TimeoutError(f"{group_id}: not Stable with {who}: {there}")
             time.sleep(_LOOK_AGAIN_S)
 
     def _stable(self, group_id: str) -> StableGeneration | None:
@@ -318,6 +324,14 @@ class RunningBroker:
         if group is None or group.state is not GroupState.STABLE or not generations:
             return None
         return generations[-1]
+
+    def _there(self, group_id: str) -> str:
+        """Returns the group's state and its members' client ids, as text."""
+        group = self._server.coordinator.groups().get(group_id)
+        if group is None:
+            return "no such group"
+        names = sorted(one.client_id for one in group.members.values())
+        return f"it is {group.state.value} with {', '.join(names) or 'no member'}"
 
     # Threads --------------------------------------------------------------------------------------
 

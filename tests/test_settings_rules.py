@@ -522,7 +522,13 @@ def test_the_brokers_assignors_ignore_racks(
     for group_id, *racks in (("without", None, None), ("with", "c", "a")):
         for member, rack in zip("ab", racks, strict=True):
             join = {"m": 21 * "A" + member, "rack": rack, "rt": 1000, "topics": ["t"]}
-            heartbeat = {"op": "chb", "g": group_id, "assignor": assignor, "owned": {}, **join}
+            heartbeat: Given = {
+                "op": "chb",
+                "g": group_id,
+                "assignor": assignor,
+                "owned": {},
+                **join,
+            }
             assert coordinator.command(heartbeat)["err"] == "NONE"
         described = coordinator.command({"op": "cdescribe", "g": group_id})["members"]
         assert [one["rack"] for one in described.values()] == racks

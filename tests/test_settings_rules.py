@@ -7,15 +7,15 @@ import contextlib
 import logging
 import re
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-import kafka_rebalance as kr
 from kafka_rebalance import testing
 from kafka_rebalance.playback.driver import Driver
+from kafka_rebalance.serve.cluster import ServedTopic
 from kafka_rebalance.settings.clients import Client, Library
 from kafka_rebalance.settings.files import judge
 from kafka_rebalance.settings.rule import Breach, Surroundings
@@ -464,47 +464,8 @@ def test_an_eager_assignor_in_javas_list_keeps_the_group_eager(
         )
 
 
-ID = "AAAAAAAAAAAAAAAAAAAAAQ"
-
-
-def with_racks(assignor: str, *racks: str | None) -> kr.GroupSpec:
-    replicas = (("a", "b"), ("b", "c"), ("c", "a"), ("a", "b"))
-    return kr.GroupSpec(
-        group_id="g",
-        assignor=assignor,
-        topics=(kr.Topic("a", 4, topic_id=ID, racks=replicas),),
-        members=tuple(kr.Member(f"c{n}", ("a",), rack_id=rack) for n, rack in enumerate(racks)),
-    )
-
-
-def test_roundrobin_and_the_brokers_assignors_ignore_racks() -> None:
-    for assignor in ("roundrobin", "consumer/uniform", "consumer/range"):
-        one, other = with_racks(assignor, "c", "a"), with_racks(assignor, None, None)
-        assert kr.assign(one, assignor) == kr.assign(other, assignor)
-    one, other = with_racks("range", "c", "a"), with_racks("range", None, None)
-    assert kr.assign(one, "range") != kr.assign(other, "range")
-    for library, given in (
-        (AIOKAFKA, {"client_rack": "a"}),
-        (JAVA, {"client.rack": "a", **CONSUMER}),
-    ):
-        assert "rack-ignored" in broken(library, given)
-    assert "rack-ignored" not in broken(JAVA, {"client.rack": "a"})
-
-
-def test_racks_of_some_members_can_keep_librdkafkas_group_from_settling() -> None:
-    own = "librdkafka/cooperative-sticky"
-    for racks, settles in ((("", "b"), False), (("a", "b"), True)):
-        first = kr.plan(with_racks(own, *racks), own, [])
-        assert kr.plan(first.steps[-1].after, own, []).figures().settled == settles
-    given = {"group.id": "g", "partition.assignment.strategy": "cooperative-sticky"}
-    some = [Client.of(LIBRDKAFKA, given), Client.of(LIBRDKAFKA, {**given, "client.rack": "b"})]
-    assert "some-racks" in [one.rule.id for one in judge(some, Surroundings())]
-    assert "some-racks" not in [one.rule.id for one in judge(some[1:] * 2, Surroundings())]
-
-
-@pytest.mark.parametrize(
-    "coordinator",
-    [
+@pytest.fixture(
+    params=[
         "ours",
         pytest.param(
             "kafkas",
@@ -515,19 +476,111 @@ def test_racks_of_some_members_can_keep_librdkafkas_group_from_settling() -> Non
         ),
     ],
 )
-def test_the_broker_refuses_an_assignor_that_it_does_not_have(coordinator: str) -> None:
+def coordinator(request: pytest.FixtureRequest) -> Iterator[CoordinatorOracle | Driver]:
+    """Yields our coordinator, then Kafka's."""
     with contextlib.ExitStack() as stack:
-        kafkas = coordinator == "kafkas"
+        kafkas = request.param == "kafkas"
         own = stack.enter_context(CoordinatorOracle()) if kafkas else Driver()
         own.command({"op": "init", "at": 1_000_000, "cai": 0, "seed": 1})
-        own.command({"op": "topics", "topics": {"t": 2}})
-        for assignor, error in (("sticky", "UNSUPPORTED_ASSIGNOR"), ("range", "NONE")):
-            join = {"g": "g", "m": "AAAAAAAAAAAAAAAAAAAAAQ", "rt": 1000, "topics": ["t"]}
-            answer = own.command({"op": "chb", "assignor": assignor, "owned": {}, **join})
-            assert answer["err"] == error
-            given = {**CONSUMER, "group.remote.assignor": assignor}
-            refused = "remote-assignor-unknown" in broken(JAVA, given)
-            assert refused == (error != "NONE")
+        yield own
+
+
+RACKS = (("a", "b"), ("b", "c"), ("c", "a"), ("a", "b"))
+"""Of the replicas of each partition."""
+
+
+def grouped(
+    broker: RunningBroker, start: Start, assignor: str, *racks: str | None
+) -> list[list[int]]:
+    """Starts librdkafka's members a and b, one after the other; returns what each of them owns."""
+    topic = ServedTopic(TOPIC, len(RACKS), RACKS)
+    broker._call(lambda: broker._server.cluster.add(topic))
+    for number, (name, rack) in enumerate(zip("ab", racks, strict=True), 1):
+        given = {} if rack is None else {"client_rack": rack}
+        start(Configured(broker.address, name, partition_assignment_strategy=assignor, **given))
+        found = broker.wait_until_stable(GROUP, members=number, partitions=len(RACKS))
+    return [sorted(found.assignment[name][TOPIC]) for name in "ab"]
+
+
+@pytest.mark.parametrize(("assignor", "ignores"), [("roundrobin", True), ("range", False)])
+def test_roundrobin_ignores_racks(
+    assignor: str, ignores: bool, serve_kafka: Callable[..., RunningBroker], start: Start
+) -> None:
+    without = grouped(serve_kafka({}), start, assignor, None, None)
+    assert (grouped(serve_kafka({}), start, assignor, "c", "a") == without) == ignores
+    given = {"client.rack": "a", "partition.assignment.strategy": assignor}
+    assert ("rack-ignored" in broken(LIBRDKAFKA, given)) == ignores
+    assert "rack-ignored" in broken(AIOKAFKA, {"client_rack": "a"})
+
+
+@pytest.mark.parametrize("assignor", ["uniform", "range"])
+def test_the_brokers_assignors_ignore_racks(
+    assignor: str, coordinator: CoordinatorOracle | Driver
+) -> None:
+    coordinator.command({"op": "topics", "topics": {"t": {"partitions": 4, "racks": RACKS}}})
+    targets = []
+    for group_id, *racks in (("without", None, None), ("with", "c", "a")):
+        for member, rack in zip("ab", racks, strict=True):
+            join = {"m": 21 * "A" + member, "rack": rack, "rt": 1000, "topics": ["t"]}
+            heartbeat: Given = {
+                "op": "chb",
+                "g": group_id,
+                "assignor": assignor,
+                "owned": {},
+                **join,
+            }
+            assert coordinator.command(heartbeat)["err"] == "NONE"
+        described = coordinator.command({"op": "cdescribe", "g": group_id})["members"]
+        assert [one["rack"] for one in described.values()] == racks
+        targets.append({member: one["target"] for member, one in described.items()})
+    assert targets[0] == targets[1]
+    assert "rack-ignored" in broken(JAVA, {"client.rack": "a", **CONSUMER})
+    assert "rack-ignored" not in broken(JAVA, {"client.rack": "a"})
+
+
+def test_racks_of_some_members_keep_librdkafkas_group_from_settling(
+    serve_kafka: Callable[..., RunningBroker], start: Start
+) -> None:
+    """From the second rebalance on, as docs/behaviour/librdkafka.md shows for these racks."""
+    broker, assignor = serve_kafka({}), "cooperative-sticky"
+
+    def generation() -> int:
+        group = broker._call(lambda: broker._server.coordinator.classic_group(GROUP))
+        assert group is not None
+        return int(group.generation_id)
+
+    grouped(broker, start, assignor, None, "b")
+    first = generation()
+    broker.fault("Heartbeat", client_id="a", error="REBALANCE_IN_PROGRESS")
+    until("it rebalances ten times", lambda: generation() >= first + 10)
+    given = {"group.id": "g", "partition.assignment.strategy": assignor}
+    some = [Client.of(LIBRDKAFKA, given), Client.of(LIBRDKAFKA, {**given, "client.rack": "b"})]
+    assert "some-racks" in [one.rule.id for one in judge(some, Surroundings())]
+    assert "some-racks" not in [one.rule.id for one in judge(some[1:] * 2, Surroundings())]
+
+
+def test_racks_of_all_members_let_librdkafkas_group_settle(
+    serve_kafka: Callable[..., RunningBroker], start: Start
+) -> None:
+    broker = serve_kafka({})
+    before = grouped(broker, start, "cooperative-sticky", "a", "b")
+    generation = broker.history(GROUP)[-1].generation_id
+    broker.fault("Heartbeat", client_id="a", error="REBALANCE_IN_PROGRESS")
+    again = broker.wait_until_stable(GROUP, members=2, partitions=4, after=generation)
+    assert [sorted(again.assignment[name][TOPIC]) for name in "ab"] == before
+
+
+def test_the_broker_refuses_an_assignor_that_it_does_not_have(
+    coordinator: CoordinatorOracle | Driver,
+) -> None:
+    coordinator.command({"op": "topics", "topics": {"t": 2}})
+    for assignor, error in (("sticky", "UNSUPPORTED_ASSIGNOR"), ("range", "NONE")):
+        join = {"g": "g", "m": "AAAAAAAAAAAAAAAAAAAAAQ", "rt": 1000, "topics": ["t"]}
+        answer = coordinator.command({"op": "chb", "assignor": assignor, "owned": {}, **join})
+        assert answer["err"] == error
+        given = {**CONSUMER, "group.remote.assignor": assignor}
+        refused = "remote-assignor-unknown" in broken(JAVA, given)
+        assert refused == (error != "NONE")
 
 
 def test_librdkafka_ignores_a_remote_assignor_in_a_classic_group(

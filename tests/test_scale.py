@@ -510,6 +510,7 @@ def test_the_picture_has_each_count(sample: Path, tmp_path: Path) -> None:
         (["--members", "9..3"], "9..3 is not 1 to 1000 numbers"),
         (["--members", "1..2000"], "1..2000 is not 1 to 1000 numbers"),
         (["--rate", "orders"], "orders is not TOPIC=N, such as orders=1200"),
+        (["--rate", "1200"], "1200 is not TOPIC=N, such as orders=1200"),
         (["--capacity", "0"], "0 is not a number from 1 to 2147483647"),
         (["--output", "page.txt"], "name a file that ends in .html"),
     ],

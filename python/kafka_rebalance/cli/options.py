@@ -4,6 +4,7 @@
 import argparse
 import re
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from kafka_rebalance.assignors.registry import BALANCED, OURS, WEIGHTED, planned_names
@@ -58,10 +59,10 @@ def seconds(text: str) -> float:
 def of_topic(text: str) -> tuple[str, float]:
     """Parses a topic with a number, such as `orders=1200`."""
     name, _, number = text.rpartition("=")
-    try:
-        return name, float(number)
-    except ValueError:
-        raise argparse.ArgumentTypeError(f"{text} is not TOPIC=N, such as orders=1200") from None
+    with suppress(ValueError):
+        if name:
+            return name, float(number)
+    raise argparse.ArgumentTypeError(f"{text} is not TOPIC=N, such as orders=1200")
 
 
 def member_options(args: argparse.Namespace) -> dict[str, str | bool]:

@@ -38,7 +38,7 @@ def print_scaled(found: Sequence[Scaled]) -> None:
         for one in found
         for count in (one.counts if alone else _steps(one))
     ]
-    print_filled_table(("group", "members", *_FIGURES), rows, right=_FIGURES)
+    print_filled_table(("group", "members", *_FIGURES), rows, right=_FIGURES, whole=alone)
     for note in _notes(found[0]) if alone else [f"--group G shows one group in detail. {GLOSSARY}"]:
         print_wrapped(note)
 

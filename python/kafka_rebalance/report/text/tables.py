@@ -44,14 +44,21 @@ def print_table(
 
 
 def print_filled_table(
-    columns: Sequence[str], rows: Sequence[Sequence[str]], *, right: Sequence[str] = ()
+    columns: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    *,
+    right: Sequence[str] = (),
+    whole: bool = False,
 ) -> None:
-    """Prints a table without its empty columns; only those in `right` are right-aligned."""
+    """Prints a table without its empty columns; only those in `right` are right-aligned. `whole` as
+    in `print_table`.
+    """
     filled = [i for i in range(len(columns)) if any(row[i] for row in rows)]
     print_table(
         [columns[i] for i in filled],
         [[row[i] for i in filled] for row in rows],
         left=[place for place, i in enumerate(filled) if columns[i] not in right],
+        whole=whole,
     )
 
 

@@ -171,9 +171,10 @@ def _print_most_uneven(outcomes: Sequence[_Outcome]) -> None:
     from kafka_rebalance.report.text.tables import print_table
 
     worst = sorted(outcomes, key=lambda one: (-one.spread_before, one.group.group_id))
-    print("The most uneven groups (partitions per member, least-most):")
+    print("The most uneven groups (partitions per member, least-most). In round 1 a partition that")
+    print("moves is taken from its member; the other gets it in round 2:")
     print_table(
-        ["group", "members", "assignor now", "now", ASSIGNOR, "moves"],
+        ["group", "members", "assignor now", "now", f"{ASSIGNOR}, round 1", "moves"],
         [
             [
                 one.group.group_id,
@@ -199,7 +200,7 @@ def _print_next_steps(output: Path) -> None:
 _NEXT = (
     "demo --sample > sample.jsonl   # these groups, as input",
     "plan sample.jsonl --group orders --add-members 1",
-    "snapshot --bootstrap-server HOST:PORT > groups.jsonl  # your own groups",
+    "snapshot --bootstrap-server HOST:PORT > groups.jsonl  # your own, with .[kafka]",
     "assign groups.jsonl --assignor cooperative-sticky     # who owns what",
     "fleet summary groups.jsonl OUT                        # many groups",
 )

@@ -120,7 +120,7 @@ def main() -> int:
     parser.add_argument("library", choices=TESTS)
     parser.add_argument("numbers", nargs="*", help="tests of librdkafka; all by default")
     parser.add_argument("--source", type=Path, help="a checkout of the client's repository")
-    options = parser.parse_args()
+    options = parser.parse_intermixed_args()
     if options.library != "kafka-python" and options.source is None:
         parser.error("--source: missing; only kafka-python's source distribution has tests")
     shutil.rmtree(BUILD, ignore_errors=True)

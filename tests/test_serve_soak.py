@@ -121,9 +121,11 @@ def changed(attack: Attack, rng: random.Random) -> None:
                 data[rng.randrange(4, len(data))] = rng.randrange(256)
             one.sendall(data)
             attack.wait(0.002)
+            one.settimeout(0)
             with contextlib.suppress(BlockingIOError):
-                while one.recv(SMALL, socket.MSG_DONTWAIT):
+                while one.recv(SMALL):
                     pass
+            one.settimeout(10)
 
 
 def slow(attack: Attack, rng: random.Random) -> None:

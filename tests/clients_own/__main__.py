@@ -9,7 +9,8 @@
 kafka-python's tests come from the source distribution of the installed version, which pip downloads
 into build/. The others come from a checkout of the client's repository, at the tag of a version;
 `go` runs those of franz-go, and those of librdkafka have been built before (`make`, then
-`make -C tests build`). The tests stay unchanged, and none of them is part of this project.
+`make -C tests build`); 0052 runs `$KAFKA_PATH/bin/kafka-topics.sh`. The tests stay unchanged, and
+none of them is part of this project.
 """
 
 from __future__ import annotations
@@ -98,7 +99,7 @@ def run_librdkafka(source: Path, numbers: Sequence[str], address: str) -> int:
     every = sorted({path.name[:4] for path in tests.glob("0*.c*")})
     for number in numbers or every:
         more = {"TESTS": number, "RDKAFKA_TEST_CONF": str(config), "TEST_KAFKA_VERSION": "4.2.0"}
-        more["LD_LIBRARY_PATH"] = f"{source}/src:{source}/src-cpp"
+        more |= {"LD_LIBRARY_PATH": f"{source}/src:{source}/src-cpp", "BROKERS": address}
         command = ["./test-runner", "-p1", "-L"]
         log = BUILD / "librdkafka" / f"{number}.log"
         with log.open("w", encoding="utf-8") as out:
@@ -120,7 +121,7 @@ def main() -> int:
     parser.add_argument("library", choices=TESTS)
     parser.add_argument("numbers", nargs="*", help="tests of librdkafka; all by default")
     parser.add_argument("--source", type=Path, help="a checkout of the client's repository")
-    options = parser.parse_args()
+    options = parser.parse_intermixed_args()
     if options.library != "kafka-python" and options.source is None:
         parser.error("--source: missing; only kafka-python's source distribution has tests")
     shutil.rmtree(BUILD, ignore_errors=True)

@@ -24,7 +24,7 @@ pytest.importorskip("kafka", reason="kafka-python is not installed: pip install 
 pytest.importorskip("aiokafka", reason="no aiokafka: pip install -e '.[aiokafka]'")
 pytest.importorskip("confluent_kafka", reason="no confluent-kafka: pip install -e '.[confluent]'")
 
-from kafka_rebalance.testing import RunningBroker
+from kafka_rebalance.testing import CoordinatorConfig, RunningBroker
 from kafka_rebalance.wire.consumer_protocol import (
     AssignmentData,
     Subscription,
@@ -46,6 +46,9 @@ from tests.support.waiting import FAR_S, until
 
 if TYPE_CHECKING:
     from tests.parity.wire import Connection
+
+
+HEARTBEAT_MS, LATE_MS = 100, 3_000
 
 
 def observed(package: str, number: str) -> pytest.MarkDecorator:
@@ -260,6 +263,39 @@ def test_a_member_with_an_old_subscription_kills_a_leader_of_librdkafka() -> Non
                 assert leader.wait(FAR_S) == -signal.SIGSEGV
         finally:
             leader.kill()
+
+
+@observed("confluent-kafka", "2.16.1")
+@pytest.mark.parametrize(("joins", "told"), [(False, "lost"), (True, "revoked")])
+def test_librdkafka_does_not_tell_that_partitions_are_lost(joins: bool, told: str) -> None:
+    """They are lost after `max.poll.interval.ms`. If a rebalance begins before, it says "revoked".
+
+    https://github.com/confluentinc/librdkafka/pull/5604
+    """
+    import confluent_kafka
+
+    calls: list[str] = []
+    late = {"session.timeout.ms": LATE_MS, "max.poll.interval.ms": LATE_MS}
+    settings = {"group.id": GROUP, "heartbeat.interval.ms": HEARTBEAT_MS, **late}
+    short = CoordinatorConfig(
+        group_initial_rebalance_delay_ms=0, group_min_session_timeout_ms=LATE_MS
+    )
+    with RunningBroker({TOPIC: 2}, config=short) as broker, connection(broker) as other:
+        consumer = confluent_kafka.Consumer(settings | {"bootstrap.servers": broker.address})
+        consumer.subscribe(
+            [TOPIC],
+            on_revoke=lambda *_: calls.append("revoked"),
+            on_lost=lambda *_: calls.append("lost"),
+        )
+        until("it owns both", lambda: consumer.poll(0.05) or len(consumer.assignment()) == 2)
+        (mine,) = members = broker._server.coordinator.groups()[GROUP].members
+        if joins:
+            listed = encode_subscription(Subscription((TOPIC,), b""))
+            other.send("join_group", 3, **join_of("", "range", listed))
+        until("it is no member", lambda: mine not in members)
+        until("it is told", lambda: (consumer.poll(0.05), calls)[1])
+        consumer.close()
+    assert calls[0] == told
 
 
 async def reads(address: str) -> None:

@@ -4,7 +4,7 @@
     python -m tests.test_serve_soak --seconds 300
 
 The bad clients send random bytes, requests cut short or with changed bytes, a byte now and then,
-and halves of large requests; one opens 1,000 connections. Beside them, in one group, live
+and halves of large requests; one opens 5,000 connections. Beside them, in one group, live
 consumers of confluent-kafka and aiokafka, and a member by hand. Both consumers commit all the time,
 and a lost consumer would cause a rebalance, which the heartbeats of the member by hand show.
 kafka-python is not among them: see tests/support/served_consumers.py.
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Container, Generator
 
 PARTITIONS = 6
-CROWD = 1000
+CROWD = 5000
 MB = 1024 * 1024
 SESSION_MS = 60_000
 """No member outlasts its session because the machine is busy."""
@@ -154,7 +154,7 @@ def greedy(attack: Attack, rng: random.Random) -> None:
 
 
 def crowd(attack: Attack, rng: random.Random) -> None:
-    """Opens up to 1,000 connections; about half of them are silent."""
+    """Opens up to 5,000 connections; about half of them are silent."""
     with ExitStack() as stack:
         for _ in range(CROWD):
             with contextlib.suppress(OSError):

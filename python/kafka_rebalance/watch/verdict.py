@@ -52,7 +52,10 @@ from .courses import possible_ends
 from .owners import Owners, additions, elsewhere, owners, owners_in, renamed
 
 _PREFIXES = ("", "librdkafka/", "kafka-python/", "aiokafka/")
-EAGER_MEMBERS = "members claimed nothing, as those do that list an eager assignor too"
+EAGER_MEMBERS = (
+    "members claimed nothing: they list an eager assignor too, or joined again before they took "
+    "their partitions"
+)
 MORE_CHANGED = "the epoch rose by more than the changes that the two states show"
 NOT_ALL_TRIED = "not every order of the changes was tried, because the group is large"
 NO_TOPIC = "the leader did not know a topic yet"

@@ -64,9 +64,10 @@ _COORDINATED = {
 }
 _BROKER_ASSIGNS = (ConsumerGroupHeartbeat, ShareGroupHeartbeat, StreamsGroupHeartbeat)
 _MAKES_GROUP = (JoinGroup, OffsetCommit, TxnOffsetCommit, *_BROKER_ASSIGNS)
-_APPENDS_S = 0.001
-"""The delay of an answer to a heartbeat that changes a group. A broker appends records before such
-an answer. If the answer comes at once, a consumer of librdkafka 2.15.0 can stop sending heartbeats.
+_APPENDS_S = 0.005
+"""The delay of an answer to a heartbeat that changes a group: the default of
+`group.coordinator.append.linger.ms` in Kafka 4.0. If the answer comes at once, a consumer of
+librdkafka 2.15.0 can stop sending heartbeats.
 """
 
 

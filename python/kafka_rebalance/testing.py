@@ -11,8 +11,8 @@
         left = broker.wait_until_stable("billing", members=1)
         assert left.assignment == {"b": {"orders": [0, 1, 2, 3, 4, 5]}}
 
-The broker listens on a free port of the loopback address, and keeps records in memory. This module
-needs pytest and the extra `serve`.
+The broker listens on a free port of the loopback address, and keeps records in memory and, with
+`log_dir`, on disk. This module needs pytest and the extra `serve`.
 """
 
 import asyncio

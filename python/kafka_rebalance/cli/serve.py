@@ -31,8 +31,8 @@ _MOST_PORT = 65_535
 def add_options(parser: argparse.ArgumentParser) -> None:
     parser.description = (
         "Runs one broker behind a TCP port, so that unmodified clients can produce, subscribe, "
-        "rebalance, and commit. For tests and studies: records are in memory, and without "
-        "--log-dir groups and offsets are lost, too, when it ends. Needs the extra `serve`."
+        "rebalance, and commit. For tests and studies: without --log-dir, groups, offsets and records "
+        "are lost when it ends. Needs the extra `serve`."
     )
     delay_ms = CoordinatorConfig().group_initial_rebalance_delay_ms
     add_table(
@@ -54,7 +54,7 @@ _OPTIONS = """
 --host: address (default: %(default)s)
 --port: 0: any free one (default: %(default)s)
 --initial-delay-ms MS: group.initial.rebalance.delay.ms (default: %(default)s)
---log-dir DIR: keep groups and offsets in DIR, and read them
+--log-dir DIR: keep groups, offsets and records in DIR, and read them
 --auto-create N: a client that asks for an unknown topic makes it, with N partitions
 """
 
@@ -137,8 +137,8 @@ async def _serve(server: "Server") -> None:
 def _recovered(server: "Server") -> Iterator[str]:
     entries, torn = server.recovered
     if entries or torn:
-        yield f"{counted(entries, 'record')} read from the log"
+        yield f"{counted(entries, 'record')} of groups read from the log"
     if torn:
         cut = counted(torn, "byte")
-        yield f"{cut} of a torn batch cut off at the log's end; nobody was answered"
+        yield f"{cut} of torn batches cut off at the ends of files; nobody was answered"
     yield from server.unreadable

@@ -8,7 +8,7 @@ writes only the first offset and the leader's epoch, which the checksum does not
 import gzip
 import struct
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import Any, BinaryIO, NamedTuple
 
 from crc32c import crc32c
 
@@ -212,6 +212,24 @@ def received(data: bytes | None, version: int, most_bytes: int = MOST_BATCH_BYTE
     return batch
 
 
+def batches(file: BinaryIO, left: int) -> Iterator[Batch]:
+    """Yields the batches of a log before the first one that a crash has cut, or changed.
+
+    `left` is the log's size in bytes.
+    """
+    while left >= _HEADER_BYTES:
+        start = file.read(_HEADER_BYTES)
+        base, length, _, _, crc = _START.unpack_from(start)
+        size = length + _AFTER_LENGTH
+        if not _HEADER_BYTES <= size <= left:
+            return
+        data = start + file.read(size - _HEADER_BYTES)
+        if crc != crc32c(memoryview(data)[_START.size :]):
+            return
+        yield Batch._make((base, *_REST.unpack_from(data, _START.size), data))
+        left -= size
+
+
 def _size(data: bytes, at: int) -> int:
     """Returns the size in bytes of the batch at `at`; 0 if it is incomplete. Errors: Refused."""
     left = len(data) - at
@@ -264,6 +282,13 @@ def marker(producer_id: int, producer_epoch: int, committed: bool, now_ms: int) 
         producer_id=producer_id,
         producer_epoch=producer_epoch,
     )
+
+
+def is_commit(end: Batch) -> bool:
+    """Returns whether the marker of a transaction commits it."""
+    (record,) = end.records(0)
+    _, committed = MARKER.unpack(record.key or b"")
+    return bool(committed)
 
 
 # Bytes --------------------------------------------------------------------------------------------

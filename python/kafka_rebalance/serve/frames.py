@@ -26,12 +26,10 @@ from kafka_rebalance.wire.messages import Response
 
 try:
     from kio.index import load_entity_schema
-    from kio.records.readers import read_batch
     from kio.schema.errors import ErrorCode as KafkaError
     from kio.serial import entity_reader, entity_writer
     from kio.serial._introspect import classify_field, get_field_tag
     from kio.serial._parse import get_field_reader, get_reader
-    from kio.serial.errors import SerialError
     from kio.serial.readers import (
         read_compact_array_length,
         read_legacy_array_length,
@@ -41,7 +39,7 @@ try:
 except ImportError:
     raise MissingExtra("kafka_rebalance.serve", "serve") from None
 
-__all__ = ["KafkaError", "SerialError", "read_batch"]
+__all__ = ["KafkaError"]
 
 _START = struct.Struct(">hhi")
 """The first fields of every request: key and version of the API, correlation id."""

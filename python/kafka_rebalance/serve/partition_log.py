@@ -10,14 +10,14 @@ is in the log, or its transaction is open; a real broker knows it for a day.
 
 import asyncio
 from bisect import bisect_left
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import islice
 from operator import attrgetter
 
 from kafka_rebalance.errors import WireError
 from kafka_rebalance.frozen import Frozen
 
-from .batches import NO_PRODUCER, Batch, Refused
+from .batches import NO_PRODUCER, Batch, Refused, is_commit
 from .frames import KafkaError
 
 _REMEMBERED = 5
@@ -69,6 +69,8 @@ class PartitionLog:
 
     def __init__(self, most_bytes: int) -> None:
         self.start = self.end = self.size = 0
+        self.write: Callable[[bytes], None] | None = None
+        """Writes each batch to a file, if there is one. Errors: Refused."""
         self.waiting: set[Waiter] = set()
         """The fetches that wait for records; each adds and removes itself."""
         self._most_bytes = most_bytes
@@ -82,6 +84,11 @@ class PartitionLog:
         """Returns the first offset of the oldest open transaction, or else the end."""
         return max(self.start, next(iter(self._open.values()), self.end))
 
+    @property
+    def open(self) -> dict[int, int]:
+        """Returns producer id -> epoch of each open transaction."""
+        return {one: self._producers[one].epoch for one in self._open}
+
     def append(self, batch: Batch) -> int:
         """Appends a producer's batch; returns its first offset. Errors: Refused.
 
@@ -91,6 +98,15 @@ class PartitionLog:
             known = self._checked(batch)
             if known is not None:
                 return known.base_offset
+        return self._add(batch)
+
+    def restore(self, batch: Batch) -> int:
+        """Appends a batch, or a marker, that was in the log before."""
+        if batch.is_control:
+            return self.end_transaction(batch, is_commit(batch))
+        return self._add(batch)
+
+    def _add(self, batch: Batch) -> int:
         stable = self.last_stable
         placed = self._put(batch)
         if batch.producer_id != NO_PRODUCER:
@@ -144,6 +160,8 @@ class PartitionLog:
 
     def _put(self, batch: Batch) -> Batch:
         placed = batch.at(self.end)
+        if self.write is not None:
+            self.write(placed.data)
         self._batches.append(placed)
         self.end = placed.last_offset + 1
         self.size += _bytes_of(placed)

@@ -8,24 +8,27 @@ sent for records from there on.
 
 import contextlib
 import os
-import struct
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, BinaryIO
 
 from kafka_rebalance.coordinator.machine.events import Append, LogEntry
 from kafka_rebalance.errors import GroupError
 
-from .batches import CONTROL, MARKER, NO_PRODUCER, TRANSACTIONAL, StoredRecord, marker, new_batch
-from .frames import SerialError, read_batch
+from .batches import (
+    NO_PRODUCER,
+    TRANSACTIONAL,
+    Batch,
+    StoredRecord,
+    batches,
+    is_commit,
+    marker,
+    new_batch,
+)
 
 FILE = f"{0:020}.log"
 
 _PIECE_BYTES = 1024 * 1024
 _CLOSED = -1
-
-_BATCH_START = struct.Struct(">qi")
-"""The first fields of a batch: its offset, and the length of the rest."""
 
 
 class RecordLog:
@@ -66,10 +69,10 @@ class RecordLog:
         # A system call reads 2 GiB at most; the buffered reader continues after such a short read.
         with open(self._file, "rb", _PIECE_BYTES, closefd=False) as file:
             file.seek(0)
-            for batch, size in _batches(file, self._size):
+            for batch in batches(file, self._size):
                 entries += _entries(batch)
-                whole += size
-                self._end = batch.base_offset + batch.last_offset_delta + 1
+                whole += len(batch.data)
+                self._end = batch.last_offset + 1
         torn = self._size - whole
         if torn:
             os.ftruncate(self._file, whole)
@@ -118,28 +121,12 @@ def _sync_directory(directory: Path) -> None:
         os.close(handle)
 
 
-def _batches(file: BinaryIO, left: int) -> Iterator[tuple[Any, int]]:
-    """Yields the batches before the first incomplete one, with sizes; `left` is the file's size."""
-    while left >= _BATCH_START.size:
-        start = file.read(_BATCH_START.size)
-        _, length = _BATCH_START.unpack(start)
-        if not 0 < length <= left - len(start):
-            return
-        data = start + file.read(length)
-        try:
-            batch, size = read_batch(data, 0)
-        except (SerialError, ValueError, IndexError, struct.error):
-            return  # kio raises any of these for a batch that a crash has cut
-        yield batch, size
-        left -= len(data)
-
-
-def _entries(batch: Any) -> Iterator[LogEntry]:
-    producer_id = batch.producer_id if batch.attributes & TRANSACTIONAL else None
-    for record in batch.records:
-        if batch.attributes & CONTROL:
-            _, committed = MARKER.unpack(record.key)
-            yield LogEntry(record.offset, producer_id=producer_id, committed=bool(committed))
+def _entries(batch: Batch) -> Iterator[LogEntry]:
+    producer_id = batch.producer_id if batch.is_transactional else None
+    for record in batch.records(0):
+        if batch.is_control:
+            commits = is_commit(batch)
+            yield LogEntry(record.offset, producer_id=producer_id, committed=commits)
         else:
             yield LogEntry(record.offset, record.key or b"", record.value, producer_id)
 

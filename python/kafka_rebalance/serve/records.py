@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Produce, Fetch, ListOffsets and DeleteRecords of the partitions' logs in memory.
+"""Produce, Fetch, ListOffsets and DeleteRecords of the partitions' logs in memory, and in files.
 
 Fetch sessions (KIP-227) are not kept: each answer has session 0, so that a client names all of its
 partitions again.
@@ -9,13 +9,23 @@ import asyncio
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any
 
-from .batches import MOST_BATCH_BYTES, Refused, StoredRecord, marker, new_batch, received
-from .cluster import Cluster
+from .batches import (
+    MOST_BATCH_BYTES,
+    NO_PRODUCER,
+    Refused,
+    StoredRecord,
+    marker,
+    new_batch,
+    received,
+)
+from .cluster import Cluster, is_legal
 from .connections import Limits
 from .frames import Asked, KafkaError
 from .partition_log import KEPT, PartitionLog, Waiter
+from .record_files import RecordFiles
 from .topic_configs import APPEND_TIME, MOST_BYTES, POLICY, TIMESTAMPS
 from .transactions import Ended, Place
 
@@ -59,6 +69,34 @@ class Records:
         self._cluster, self._limits, self._now_ms = cluster, limits, now_ms
         self._verified = verified
         self._logs: dict[tuple[str, int], PartitionLog] = {}
+        self._files: RecordFiles | None = None
+
+    def load(self, files: RecordFiles) -> int:
+        """Reads the records in `files`, and from now on writes them there, too.
+
+        Returns the largest producer id. Transactions that were open are aborted: no producer that
+        this server knows can end them.
+        """
+        largest = NO_PRODUCER
+        for place in files.places():
+            log = self.log(*place)
+            for batch in files.read(*place):
+                self._append(log, log.restore, batch)
+                largest = max(largest, batch.producer_id)
+        self._files = files
+        for place, log in self._logs.items():
+            log.write = partial(self._write, *place)
+            for producer_id, epoch in log.open.items():
+                end = marker(producer_id, epoch, committed=False, now_ms=self._now_ms())
+                self._append(log, log.end_transaction, end, False)
+        return largest
+
+    def _write(self, topic: str, partition: int, data: bytes) -> None:
+        assert self._files is not None
+        try:
+            self._files.append(topic, partition, data)
+        except OSError:
+            raise Refused(KafkaError.kafka_storage_error) from None
 
     async def answer(self, asked: Asked) -> Mapping[str, Any] | None:
         """Returns the fields of the response; None for a request about something else."""
@@ -78,6 +116,8 @@ class Records:
         log = self._logs.get((topic, partition))
         if log is None:
             log = self._logs[topic, partition] = PartitionLog(self._limits.partition_bytes)
+            if self._files is not None and is_legal(topic):
+                log.write = partial(self._write, topic, partition)
         return log
 
     def drop(self, places: Iterable[tuple[str, int]]) -> None:
@@ -85,6 +125,8 @@ class Records:
         for place in places:
             log = self._logs.pop(place, None)
             if log is not None:
+                if self._files is not None and is_legal(place[0]):
+                    self._files.drop(*place)
                 self.size -= log.size
                 for one in log.waiting:
                     one.set()

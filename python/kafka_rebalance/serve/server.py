@@ -38,6 +38,7 @@ from .faults import Broken, Fault, Faults
 from .frames import Asked, KafkaError, apis_of
 from .group_configs import GroupConfigs
 from .history import History
+from .record_files import RecordFiles
 from .record_log import RecordLog
 from .records import Records
 from .share import Shares
@@ -165,7 +166,10 @@ class Server:
         if self._log_dir is not None:
             self._log = RecordLog(self._log_dir)
             entries = self._load(self._log)
+            files = RecordFiles(self._log_dir)
             last = max((one.producer_id or 0 for one in entries), default=0)
+            last = max(last, self.records.load(files))
+            self.recovered = len(entries), self.recovered[1] + files.torn
             self._transactions = Transactions(last + 1)
         await self.connections.__aenter__()
         self.cluster.host, self.cluster.port = self.connections.host, self.connections.port

@@ -126,8 +126,7 @@ def _of_partition(
         reader = GroupReader(read.whole_from, names, session_ms)
         for one in group:
             if isinstance(one, dict):
-                for tp, times in one.items():
-                    reader.commit(tp, times)
+                reader.commit(one)
             else:
                 yield from reader.add(one)
         yield from reader.end()

@@ -25,6 +25,7 @@ interval, a third of the timeout. No record contains the timeout, so no departur
 Differs  in Kafka, a transactional commit does not restart the session timeout; here it does.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from kafka_rebalance._core import CommitTimes as CommitTimes
@@ -32,6 +33,8 @@ from kafka_rebalance.group.model import TopicPartition
 
 from .group_log import RecordedGeneration, RecordedMember
 from .recorded import Cause, Certainty
+
+Commits = Mapping[TopicPartition, CommitTimes]
 
 _ALIVE = 2 / 3
 _EITHER = "left or timed out"
@@ -41,16 +44,18 @@ _EITHER = "left or timed out"
 class CommitsSeen:
     """The commits of a group since its last record, and how often its members committed before.
 
-    `since` maps each assigned partition to the commits that show that its owner is alive, by
-    committed partition: those that a streams group's task reads; else the assigned one itself.
+    A commit shows that the partition's owner is alive. In a streams group, it shows that the owner
+    of each task that reads the partition is alive: `of_tasks` maps tasks to those commits.
     """
 
-    since: dict[TopicPartition, dict[TopicPartition, CommitTimes]] = field(default_factory=dict)
+    since: dict[TopicPartition, CommitTimes] = field(default_factory=dict)
+    of_tasks: dict[TopicPartition, dict[TopicPartition, CommitTimes]] = field(default_factory=dict)
     committers: dict[str, float | None] = field(default_factory=dict)  # member id -> `usual_ms`
 
-    def add(self, tp: TopicPartition, committed: TopicPartition, times: CommitTimes) -> None:
-        of = self.since.setdefault(tp, {})
-        of[committed] = of[committed] + times if committed in of else times
+    def add(self, times: Commits, task: TopicPartition | None = None) -> None:
+        of = self.since if task is None else self.of_tasks.setdefault(task, {})
+        for tp, one in times.items():
+            of[tp] = of[tp] + one if tp in of else one
 
     def end_generation(
         self, before: RecordedGeneration | None, kept: frozenset[TopicPartition] = frozenset()
@@ -59,26 +64,31 @@ class CommitsSeen:
 
         It forgets the commits of all partitions, except the `kept` ones.
         """
-        members = before.members if before is not None else ()
-        for member in members if self.since else ():
-            if not self.since.keys().isdisjoint(member.assigned):
-                self.committers[member.member_id] = self.usual_ms(member)
-        ids = {member.member_id for member in members}
-        self.committers = {name: d for name, d in self.committers.items() if name in ids}
+        by_id = before.by_id if before is not None else {}
+        for member in before.members if before is not None else ():
+            if commits := self.of_member(member):
+                usual = self.committers.get(member.member_id)
+                self.committers[member.member_id] = _usual_ms(commits, usual)
+        self.committers = {name: ms for name, ms in self.committers.items() if name in by_id}
         self.since = {tp: times for tp, times in self.since.items() if tp in kept}
+        self.of_tasks = {task: times for task, times in self.of_tasks.items() if task in kept}
 
     def last_ms(self, member: RecordedMember) -> int | None:
         return max((one.last_ms for one in self.of_member(member)), default=None)
 
     def usual_ms(self, member: RecordedMember) -> float | None:
         """Returns the shortest mean time (ms) between commits of a partition; None if unknown."""
-        each = (one.distance_ms for one in self.of_member(member))
-        distances = [ms for ms in each if ms is not None]
-        return min(distances, default=self.committers.get(member.member_id))
+        return _usual_ms(self.of_member(member), self.committers.get(member.member_id))
 
     def of_member(self, member: RecordedMember) -> list[CommitTimes]:
-        committed = member.assigned & self.since.keys()
-        return [one for tp in committed for one in self.since[tp].values()]
+        found = [self.since[tp] for tp in self.since.keys() & member.assigned]
+        for task in self.of_tasks.keys() & member.assigned if self.of_tasks else ():
+            found += self.of_tasks[task].values()
+        return found
+
+
+def _usual_ms(commits: list[CommitTimes], default: float | None) -> float | None:
+    return min((ms for one in commits if (ms := one.distance_ms) is not None), default=default)
 
 
 def departure(

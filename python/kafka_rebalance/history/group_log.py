@@ -114,6 +114,10 @@ class RecordedGeneration(Frozen):
         return frozenset((tp, one.member_id) for one in self.members for tp in one.assigned)
 
     @cached_property
+    def idle(self) -> tuple[str, ...]:
+        return tuple(member.member_id for member in self.members if not member.assigned)
+
+    @cached_property
     def partition_counts(self) -> dict[str, int]:
         """Topic -> the smallest number of partitions that fits the assignments and claims."""
         counts: dict[str, int] = {}

@@ -7,10 +7,11 @@ use arrow_array::cast::AsArray;
 use arrow_array::types::Int64Type;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyDict, PyList, PyString, PyTuple};
+use pyo3::types::{PyBytes, PyDict, PyFrozenSet, PyList, PyString, PyTuple};
 use rustc_hash::FxHashMap;
 
 use super::bulk;
+use super::partitions::Maker;
 use crate::bulk::records::group::Records;
 use crate::wire::group_records::{Key, decode_key, decode_offset};
 
@@ -52,6 +53,48 @@ impl CommitTimes {
     }
 }
 
+/// Returns the last time of the commits of `assigned`, and the shortest mean distance between two
+/// commits of a partition. `of_tasks` has the commits of assigned tasks.
+#[pyfunction]
+pub fn commits_of(
+    assigned: &Bound<'_, PyFrozenSet>,
+    since: &Bound<'_, PyDict>,
+    of_tasks: &Bound<'_, PyDict>,
+) -> PyResult<(Option<i64>, Option<f64>)> {
+    let (mut last_ms, mut usual_ms) = (None, None::<f64>);
+    let mut count = |times: &Bound<'_, PyAny>| -> PyResult<()> {
+        let times = *times.cast::<CommitTimes>()?.borrow();
+        last_ms = last_ms.max(Some(times.last_ms));
+        let each = usual_ms.into_iter().chain(times.distance_ms());
+        usual_ms = each.min_by(f64::total_cmp);
+        Ok(())
+    };
+    if since.len() < assigned.len() {
+        for (partition, times) in since {
+            if assigned.contains(partition)? {
+                count(&times)?;
+            }
+        }
+    } else {
+        for partition in assigned {
+            since
+                .get_item(partition)?
+                .as_ref()
+                .map_or(Ok(()), &mut count)?;
+        }
+    }
+    for task in assigned.iter().filter(|_| !of_tasks.is_empty()) {
+        if let Some(commits) = of_tasks.get_item(task)? {
+            commits
+                .cast::<PyDict>()?
+                .values()
+                .iter()
+                .try_for_each(|times| count(&times))?;
+        }
+    }
+    Ok((last_ms, usual_ms))
+}
+
 struct Group {
     /// The group's own records; between two of them, a dict of the commits by partition.
     entries: Py<PyList>,
@@ -85,7 +128,6 @@ struct Place {
 #[pyclass(module = "kafka_rebalance._core")]
 pub struct PartitionLog {
     name_of: Py<PyAny>,
-    new_partition: Py<PyAny>,
     new_record: Py<PyAny>,
     groups: Vec<Group>,
     by_name: FxHashMap<String, usize>,
@@ -104,11 +146,9 @@ pub struct PartitionLog {
 impl PartitionLog {
     #[new]
     fn new(py: Python<'_>, name_of: Py<PyAny>) -> PyResult<Self> {
-        let model = py.import("kafka_rebalance.group.model")?;
         let records = py.import("kafka_rebalance.wire.group_records")?;
         Ok(Self {
             name_of,
-            new_partition: model.getattr("TopicPartition")?.unbind(),
             new_record: records.getattr("OffsetsRecord")?.unbind(),
             groups: Vec::new(),
             by_name: FxHashMap::default(),
@@ -120,13 +160,16 @@ impl PartitionLog {
         })
     }
 
-    /// Adds records with ascending offsets, a list of `OffsetsRecord`s or an Arrow batch of their
-    /// columns, whose numbers are i64s; skips a record whose offset equals the last one.
-    fn add(&mut self, records: &Bound<'_, PyAny>) -> PyResult<()> {
+    /// Adds a list of `OffsetsRecord`s with ascending offsets; or those of one partition of the
+    /// log, in any order, in an Arrow batch of their columns, whose numbers are i64s. Skips a
+    /// record whose offset equals the last one.
+    #[pyo3(signature = (records, partition=None))]
+    fn add(&mut self, records: &Bound<'_, PyAny>, partition: Option<i64>) -> PyResult<()> {
         let py = records.py();
-        let Ok(records) = records.cast::<PyList>() else {
-            return self.add_batch(py, &bulk::read(records)?);
-        };
+        if let Some(partition) = partition {
+            return self.add_batch(py, &bulk::read(records)?, partition);
+        }
+        let records = records.cast::<PyList>()?;
         for record in records {
             let fields = record.cast::<PyTuple>()?;
             let part = |at| fields.get_borrowed_item(at);
@@ -156,7 +199,7 @@ impl PartitionLog {
 }
 
 impl PartitionLog {
-    fn add_batch(&mut self, py: Python<'_>, batch: &RecordBatch) -> PyResult<()> {
+    fn add_batch(&mut self, py: Python<'_>, batch: &RecordBatch, partition: i64) -> PyResult<()> {
         let columns = Records::of(batch).map_err(bulk::schema_error)?;
         let numbers = |name| {
             let column = batch.column_by_name(name)?;
@@ -168,7 +211,11 @@ impl PartitionLog {
             return Err(PyTypeError::new_err("numbers that are not i64s"));
         };
         let new_record = self.new_record.clone_ref(py).into_bound(py);
-        for at in 0..batch.num_rows() {
+        let mut rows: Vec<usize> = (0..batch.num_rows())
+            .filter(|&at| partitions[at] == partition)
+            .collect();
+        rows.sort_by_key(|&at| offsets[at]); // one pass, where the records are in order
+        for at in rows {
             let [key, value] = columns.get(at);
             let (key, offset, time_ms) = (key.unwrap_or_default(), offsets[at], times[at]);
             let make = || {
@@ -176,7 +223,7 @@ impl PartitionLog {
                     PyBytes::new(py, key),
                     value.map(|one| PyBytes::new(py, one)),
                 );
-                let fields = (partitions[at], offset, time_ms, key, value);
+                let fields = (partition, offset, time_ms, key, value);
                 new_record.call1(fields)
             };
             self.add_one(py, offset, time_ms, (key, value), make)?;
@@ -285,7 +332,7 @@ impl PartitionLog {
         let topic = PyString::intern(py, topic);
         Ok(Some(Place {
             group,
-            partition: self.new_partition.call1(py, (topic, partition))?,
+            partition: Maker::new(py)?.make(&topic, partition)?.unbind(),
             since: 0,
             times: Py::new(py, CommitTimes::new(0, 0, 0))?,
         }))

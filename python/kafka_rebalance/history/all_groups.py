@@ -6,7 +6,7 @@ Nearly all records are commits: the core decodes their keys, and passes only a s
 
 from collections.abc import Iterable, Iterator, MutableMapping, Sequence
 from functools import lru_cache, partial
-from itertools import accumulate, groupby, islice
+from itertools import groupby, islice
 from operator import attrgetter
 
 import kafka_rebalance._core as _core
@@ -52,34 +52,29 @@ def recorded_generations(
 
     Errors   TypeError at `records` for anything but records.
     """
+    return in_time(_of_records(records, session_ms))
+
+
+def _of_records(records: Iterable[OffsetsRecord], session_ms: Sessions) -> Iterator[_Row]:
     logs: dict[int, list[OffsetsRecord]] = {}
     for one in each_of(records, "records", OffsetsRecord, "read_records yields them"):
         logs.setdefault(one.partition, []).append(one)
-    return in_time(
-        row
-        for _, log in sorted(logs.items())
-        for row in _of_partition([sorted(log, key=attrgetter("offset"))], None, session_ms)
-    )
+    for _, log in sorted(logs.items()):
+        yield from _of_partition([sorted(log, key=attrgetter("offset"))], None, session_ms)
 
 
-def recorded_in_files(*paths: str) -> list[_Row]:
-    """Returns `recorded_generations` of files; commits in Parquet never become Python objects."""
+def recorded_in_files(*paths: str) -> Iterator[_Row]:
+    """Yields the rows of files, by partition; commits in Parquet never become Python objects."""
     if not all(map(is_parquet, paths)):
-        return recorded_generations(read_records(*paths))
+        yield from _of_records(read_records(*paths), SESSION_MS)
+        return
     batches = [batch for path in paths for batch in read_columns(path)]
-    if not batches:
-        return []
-    import pyarrow as pa
+    if batches:
+        import pyarrow as pa
 
-    by = [("partition", "ascending"), ("offset", "ascending")]
-    table = pa.Table.from_batches(batches).sort_by(by)
-    # The logs are slices: to select them by a comparison with a number would import pandas.
-    counts = table["partition"].value_counts().field("counts").to_pylist()
-    logs = (
-        table.slice(end - count, count)
-        for count, end in zip(counts, accumulate(counts), strict=True)
-    )
-    return in_time(row for log in logs for row in _of_partition(log.to_batches(), None, SESSION_MS))
+        log = pa.concat_batches(batches)
+        for partition in sorted(log["partition"].unique().to_pylist()):
+            yield from _of_partition([log], None, SESSION_MS, partition)
 
 
 def in_time(recorded: Iterable[_Row]) -> list[_Row]:
@@ -106,9 +101,12 @@ def _some(log: Iterator[OffsetsRecord]) -> list[OffsetsRecord]:
 
 
 def _of_partition(
-    log: Iterable[object], group_id: str | None, session_ms: Sessions
+    log: Iterable[object], group_id: str | None, session_ms: Sessions, partition: int | None = None
 ) -> Iterator[_Row]:
-    """Yields the rows of a partition; `PartitionLog.add` takes each piece of its log."""
+    """Yields the rows of a partition; `PartitionLog.add` takes each piece of its log.
+
+    `partition` is its number if a piece contains the records of several.
+    """
 
     def wanted(data: bytes) -> str | None:
         try:
@@ -120,7 +118,7 @@ def _of_partition(
 
     read = _core.PartitionLog(wanted)
     for some in log:
-        read.add(some)
+        read.add(some, partition)
     names = read.topic_names()
     for group in read.groups():
         reader = GroupReader(read.whole_from, names, session_ms)

@@ -29,6 +29,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from kafka_rebalance._core import CommitTimes as CommitTimes
+from kafka_rebalance._core import commits_of
 from kafka_rebalance.group.model import TopicPartition
 
 from .group_log import RecordedGeneration, RecordedMember
@@ -65,30 +66,27 @@ class CommitsSeen:
         It forgets the commits of all partitions, except the `kept` ones.
         """
         by_id = before.by_id if before is not None else {}
-        for member in before.members if before is not None else ():
-            if commits := self.of_member(member):
-                usual = self.committers.get(member.member_id)
-                self.committers[member.member_id] = _usual_ms(commits, usual)
+        members = before.members if before is not None and (self.since or self.of_tasks) else ()
+        for member in members:
+            last_ms, usual_ms = self._of_member(member)
+            if usual_ms is not None:
+                self.committers[member.member_id] = usual_ms
+            elif last_ms is not None:
+                self.committers.setdefault(member.member_id, None)
         self.committers = {name: ms for name, ms in self.committers.items() if name in by_id}
         self.since = {tp: times for tp, times in self.since.items() if tp in kept}
         self.of_tasks = {task: times for task, times in self.of_tasks.items() if task in kept}
 
     def last_ms(self, member: RecordedMember) -> int | None:
-        return max((one.last_ms for one in self.of_member(member)), default=None)
+        return self._of_member(member)[0]
 
     def usual_ms(self, member: RecordedMember) -> float | None:
         """Returns the shortest mean time (ms) between commits of a partition; None if unknown."""
-        return _usual_ms(self.of_member(member), self.committers.get(member.member_id))
+        _, usual_ms = self._of_member(member)
+        return self.committers.get(member.member_id) if usual_ms is None else usual_ms
 
-    def of_member(self, member: RecordedMember) -> list[CommitTimes]:
-        found = [self.since[tp] for tp in self.since.keys() & member.assigned]
-        for task in self.of_tasks.keys() & member.assigned if self.of_tasks else ():
-            found += self.of_tasks[task].values()
-        return found
-
-
-def _usual_ms(commits: list[CommitTimes], default: float | None) -> float | None:
-    return min((ms for one in commits if (ms := one.distance_ms) is not None), default=default)
+    def _of_member(self, member: RecordedMember) -> tuple[int | None, float | None]:
+        return commits_of(member.assigned, self.since, self.of_tasks)
 
 
 def departure(

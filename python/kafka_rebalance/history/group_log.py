@@ -122,7 +122,8 @@ class RecordedGeneration(Frozen):
         """Topic -> the smallest number of partitions that fits the assignments and claims."""
         counts: dict[str, int] = {}
         for topic, partition in chain(*((*one.assigned, *one.claims) for one in self.members)):
-            counts[topic] = max(partition + 1, counts.get(topic, 0))
+            if partition >= counts.setdefault(topic, 0):
+                counts[topic] = partition + 1
         return counts
 
     @cached_property

@@ -46,7 +46,7 @@ mod _core {
     #[pymodule_export]
     use super::group::{Interned, intern};
     #[pymodule_export]
-    use super::history::{CommitTimes, PartitionLog, commits_of};
+    use super::history::{CommitTimes, PartitionLog, PartitionLogs, commits_of};
     #[pymodule_export]
     use super::partitions::{owned_partitions, topic_partitions};
     #[pymodule_export]

@@ -2,6 +2,8 @@
 //! Reads the records of one partition of `__consumer_offsets` for `history/all_groups.py`. Nearly
 //! all of them are commits, of which Python gets only counts and times.
 
+use std::collections::BTreeMap;
+
 use arrow_array::RecordBatch;
 use arrow_array::cast::AsArray;
 use arrow_array::types::Int64Type;
@@ -124,10 +126,12 @@ struct Place {
 
 /// Counts the commits of groups between the groups' own records, in the order of the log.
 ///
-/// `name_of(key)` returns the group of a record that is not a commit; None if it is not wanted.
+/// `name_of(key)` returns the group of a record that is neither a commit nor a classic group's; None
+/// if there is none. Groups other than `only` are left out.
 #[pyclass(module = "kafka_rebalance._core")]
 pub struct PartitionLog {
     name_of: Py<PyAny>,
+    only: Option<String>,
     new_record: Py<PyAny>,
     groups: Vec<Group>,
     by_name: FxHashMap<String, usize>,
@@ -145,10 +149,12 @@ pub struct PartitionLog {
 #[pymethods]
 impl PartitionLog {
     #[new]
-    fn new(py: Python<'_>, name_of: Py<PyAny>) -> PyResult<Self> {
+    #[pyo3(signature = (name_of, only=None))]
+    fn new(py: Python<'_>, name_of: Py<PyAny>, only: Option<String>) -> PyResult<Self> {
         let records = py.import("kafka_rebalance.wire.group_records")?;
         Ok(Self {
             name_of,
+            only,
             new_record: records.getattr("OffsetsRecord")?.unbind(),
             groups: Vec::new(),
             by_name: FxHashMap::default(),
@@ -160,16 +166,9 @@ impl PartitionLog {
         })
     }
 
-    /// Adds a list of `OffsetsRecord`s with ascending offsets; or those of one partition of the
-    /// log, in any order, in an Arrow batch of their columns, whose numbers are i64s. Skips a
-    /// record whose offset equals the last one.
-    #[pyo3(signature = (records, partition=None))]
-    fn add(&mut self, records: &Bound<'_, PyAny>, partition: Option<i64>) -> PyResult<()> {
+    /// Adds `OffsetsRecord`s with ascending offsets; skips one whose offset equals the last one.
+    fn add(&mut self, records: &Bound<'_, PyList>) -> PyResult<()> {
         let py = records.py();
-        if let Some(partition) = partition {
-            return self.add_batch(py, &bulk::read(records)?, partition);
-        }
-        let records = records.cast::<PyList>()?;
         for record in records {
             let fields = record.cast::<PyTuple>()?;
             let part = |at| fields.get_borrowed_item(at);
@@ -199,38 +198,6 @@ impl PartitionLog {
 }
 
 impl PartitionLog {
-    fn add_batch(&mut self, py: Python<'_>, batch: &RecordBatch, partition: i64) -> PyResult<()> {
-        let columns = Records::of(batch).map_err(bulk::schema_error)?;
-        let numbers = |name| {
-            let column = batch.column_by_name(name)?;
-            Some(column.as_primitive_opt::<Int64Type>()?.values())
-        };
-        let [Some(partitions), Some(offsets), Some(times)] =
-            ["partition", "offset", "timestamp"].map(numbers)
-        else {
-            return Err(PyTypeError::new_err("numbers that are not i64s"));
-        };
-        let new_record = self.new_record.clone_ref(py).into_bound(py);
-        let mut rows: Vec<usize> = (0..batch.num_rows())
-            .filter(|&at| partitions[at] == partition)
-            .collect();
-        rows.sort_by_key(|&at| offsets[at]); // one pass, where the records are in order
-        for at in rows {
-            let [key, value] = columns.get(at);
-            let (key, offset, time_ms) = (key.unwrap_or_default(), offsets[at], times[at]);
-            let make = || {
-                let (key, value) = (
-                    PyBytes::new(py, key),
-                    value.map(|one| PyBytes::new(py, one)),
-                );
-                let fields = (partition, offset, time_ms, key, value);
-                new_record.call1(fields)
-            };
-            self.add_one(py, offset, time_ms, (key, value), make)?;
-        }
-        Ok(())
-    }
-
     /// Adds a record with these bytes of its key and value, unless it has the last one's offset.
     fn add_one<'py>(
         &mut self,
@@ -254,8 +221,15 @@ impl PartitionLog {
             }
             return Ok(());
         }
-        let key = PyBytes::new(py, key);
-        if let Some(name) = self.name_of.call1(py, (key,))?.extract(py)? {
+        let name = match decode_key(key) {
+            Ok(Key::GroupMetadata { group_id }) => Some(group_id.to_owned()),
+            Ok(_) => self
+                .name_of
+                .call1(py, (PyBytes::new(py, key),))?
+                .extract(py)?,
+            Err(_) => None,
+        };
+        if let Some(name) = name.filter(|name| self.only.as_ref().is_none_or(|only| only == name)) {
             let next = self.groups.len();
             let group = *self.by_name.entry(name).or_insert(next);
             if group == next {
@@ -337,4 +311,74 @@ impl PartitionLog {
             times: Py::new(py, CommitTimes::new(0, 0, 0))?,
         }))
     }
+}
+
+/// Yields a `PartitionLog` for each partition in Arrow batches of records' columns, whose numbers
+/// are i64s. The records may come in any order.
+#[pyclass(module = "kafka_rebalance._core")]
+pub struct PartitionLogs {
+    batches: Vec<RecordBatch>,
+    name_of: Py<PyAny>,
+    /// By partition: the batch and the row of each record.
+    places: BTreeMap<i64, Vec<(u32, u32)>>,
+}
+
+#[pymethods]
+impl PartitionLogs {
+    #[new]
+    fn new(batches: Vec<Bound<'_, PyAny>>, name_of: Py<PyAny>) -> PyResult<Self> {
+        let batches: Vec<_> = batches.iter().map(bulk::read).collect::<PyResult<_>>()?;
+        let mut places = BTreeMap::<i64, Vec<_>>::new();
+        for (at, batch) in (0..).zip(&batches) {
+            for (row, &partition) in (0..).zip(numbers(batch, "partition")?) {
+                places.entry(partition).or_default().push((at, row));
+            }
+        }
+        Ok(Self {
+            batches,
+            name_of,
+            places,
+        })
+    }
+
+    fn __iter__(slf: PyRef<'_, Self>) -> PyRef<'_, Self> {
+        slf
+    }
+
+    fn __next__(&mut self, py: Python<'_>) -> PyResult<Option<PartitionLog>> {
+        let Some((partition, mut places)) = self.places.pop_first() else {
+            return Ok(None);
+        };
+        let mut columns = Vec::new();
+        for batch in &self.batches {
+            let bytes = Records::of(batch).map_err(bulk::schema_error)?;
+            columns.push((
+                bytes,
+                numbers(batch, "offset")?,
+                numbers(batch, "timestamp")?,
+            ));
+        }
+        let mut log = PartitionLog::new(py, self.name_of.clone_ref(py), None)?;
+        let new_record = log.new_record.clone_ref(py).into_bound(py);
+        // One pass, where the records are in order.
+        places.sort_by_key(|&(batch, row)| columns[batch as usize].1[row as usize]);
+        for (batch, row) in places {
+            let ((bytes, offsets, times), row) = (&columns[batch as usize], row as usize);
+            let ([key, value], offset, time_ms) = (bytes.get(row), offsets[row], times[row]);
+            let key = key.unwrap_or_default();
+            let make = || {
+                let value = value.map(|one| PyBytes::new(py, one));
+                new_record.call1((partition, offset, time_ms, PyBytes::new(py, key), value))
+            };
+            log.add_one(py, offset, time_ms, (key, value), make)?;
+        }
+        Ok(Some(log))
+    }
+}
+
+fn numbers<'a>(batch: &'a RecordBatch, name: &str) -> PyResult<&'a [i64]> {
+    let column = batch.column_by_name(name);
+    let column = column.and_then(|column| column.as_primitive_opt::<Int64Type>());
+    let wrong = || PyTypeError::new_err(format!("{name}: not a column of i64s"));
+    Ok(column.ok_or_else(wrong)?.values())
 }

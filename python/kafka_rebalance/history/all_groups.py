@@ -69,12 +69,8 @@ def recorded_in_files(*paths: str) -> Iterator[_Row]:
         yield from _of_records(read_records(*paths), SESSION_MS)
         return
     batches = [batch for path in paths for batch in read_columns(path)]
-    if batches:
-        import pyarrow as pa
-
-        log = pa.concat_batches(batches)
-        for partition in sorted(log["partition"].unique().to_pylist()):
-            yield from _of_partition([log], None, SESSION_MS, partition)
+    for log in _core.PartitionLogs(batches, _name_of):
+        yield from _of_log(log, SESSION_MS)
 
 
 def in_time(recorded: Iterable[_Row]) -> list[_Row]:
@@ -101,24 +97,20 @@ def _some(log: Iterator[OffsetsRecord]) -> list[OffsetsRecord]:
 
 
 def _of_partition(
-    log: Iterable[object], group_id: str | None, session_ms: Sessions, partition: int | None = None
+    log: Iterable[list[OffsetsRecord]], group_id: str | None, session_ms: Sessions
 ) -> Iterator[_Row]:
-    """Yields the rows of a partition; `PartitionLog.add` takes each piece of its log.
-
-    `partition` is its number if a piece contains the records of several.
-    """
-
-    def wanted(data: bytes) -> str | None:
-        try:
-            key = read_key(data)
-        except WireError:
-            return None
-        name = group_of(key, data)
-        return name if group_id in (None, name) else None
-
-    read = _core.PartitionLog(wanted)
+    read = _core.PartitionLog(_name_of, group_id)
     for some in log:
-        read.add(some, partition)
+        read.add(some)
+    yield from _of_log(read, session_ms)
+
+
+def _name_of(data: bytes) -> str | None:
+    read = read_group_key(data)
+    return read and read.group_id
+
+
+def _of_log(read: _core.PartitionLog, session_ms: Sessions) -> Iterator[_Row]:
     names = read.topic_names()
     for group in read.groups():
         reader = GroupReader(read.whole_from, names, session_ms)
@@ -155,8 +147,7 @@ def group_of(key: Key, data: bytes) -> str | None:
     """Returns the group id in the key of a group's own record; None for other keys."""
     if isinstance(key, GroupMetadataKey):
         return key.group_id
-    read = None if isinstance(key, OffsetCommitKey) else read_group_key(data)
-    return read and read.group_id
+    return None if isinstance(key, OffsetCommitKey) else _name_of(data)
 
 
 def read_record(group: GroupHistory, key: Key, record: OffsetsRecord) -> Iterator[_Row]:

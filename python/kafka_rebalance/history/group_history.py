@@ -276,7 +276,8 @@ class GroupHistory:
         else:
             found = [*self._of_members(before, now, diff, is_known=is_known)]
             found += self._of_topics(before, now, diff.resubscribed)
-            found += _asked(before, now, "likely" if found or diff.back else "exact")
+            if before.rejoin_ms:
+                found += _asked(before, now, "likely" if found or diff.back else "exact")
             if not found and not diff.back:
                 found = [self._of_nothing(before, now)]
             yield from found

@@ -8,13 +8,12 @@ Source   GroupMetadataValue.json of Kafka's group coordinator; `wire/group_recor
 """
 
 from contextlib import suppress
-from functools import cached_property
 from itertools import chain
 from typing import Any
 
 import kafka_rebalance._core as _core
 from kafka_rebalance.errors import WireError
-from kafka_rebalance.frozen import Frozen
+from kafka_rebalance.frozen import Frozen, cached
 from kafka_rebalance.group.model import TopicPartition
 from kafka_rebalance.wire.consumer_protocol import (
     AssignmentData,
@@ -44,16 +43,16 @@ class RecordedMember(Frozen):
     subscription: Subscription | None
     assignment: AssignmentData | None
 
-    @cached_property
+    @cached
     def topics(self) -> frozenset[str]:
         return frozenset(self.subscription.topics if self.subscription else ())
 
-    @cached_property
+    @cached
     def claims(self) -> frozenset[TopicPartition]:
         """The partitions that the member reported as owned when it joined."""
         return frozenset(self.subscription.owned_partitions if self.subscription else ())
 
-    @cached_property
+    @cached
     def assigned(self) -> frozenset[TopicPartition]:
         return frozenset(self.assignment.partitions if self.assignment else ())
 
@@ -96,11 +95,11 @@ class RecordedGeneration(Frozen):
     assignors: tuple[str, ...] = ()
     inputs: Any = None  # an EpochInputs; not declared, because its types are not public
 
-    @cached_property
+    @cached
     def by_id(self) -> dict[str, RecordedMember]:
         return {member.member_id: member for member in self.members}
 
-    @cached_property
+    @cached
     def owners(self) -> dict[TopicPartition, str]:
         """Assigned partition -> its owner's instance id, or member id if it has no instance id."""
         found: dict[TopicPartition, str] = {}
@@ -108,16 +107,16 @@ class RecordedGeneration(Frozen):
             found |= dict.fromkeys(member.assigned, member.group_instance_id or member.member_id)
         return found
 
-    @cached_property
+    @cached
     def owned(self) -> frozenset[tuple[TopicPartition, str]]:
         """Pairs (assigned partition, owner's id); a share group's partition has several owners."""
         return frozenset((tp, one.member_id) for one in self.members for tp in one.assigned)
 
-    @cached_property
+    @cached
     def idle(self) -> tuple[str, ...]:
         return tuple(member.member_id for member in self.members if not member.assigned)
 
-    @cached_property
+    @cached
     def partition_counts(self) -> dict[str, int]:
         """Topic -> the smallest number of partitions that fits the assignments and claims."""
         counts: dict[str, int] = {}
@@ -126,22 +125,22 @@ class RecordedGeneration(Frozen):
                 counts[topic] = partition + 1
         return counts
 
-    @cached_property
+    @cached
     def topics(self) -> frozenset[str]:
         return frozenset().union(*(member.topics for member in self.members))
 
-    @cached_property
+    @cached
     def given_topics(self) -> frozenset[str]:
         return frozenset(tp.topic for tp in self.owners)
 
-    @cached_property
+    @cached
     def must_revoke(self) -> tuple[str, ...]:
         """Ids of cooperative members that claimed a partition and did not get it: they rejoin."""
         if self.protocol is None or "cooperative" not in self.protocol:
             return ()
         return tuple(m.member_id for m in self.members if m.claims - m.assigned)
 
-    @cached_property
+    @cached
     def rejoin_ms(self) -> dict[str, int]:
         """Returns, for each thread of a classic Kafka Streams group, when it is to join again.
 
@@ -160,7 +159,7 @@ class RecordedGeneration(Frozen):
                 found[member.member_id] = decode_assignment_info(sent or b"").next_rebalance_ms
         return {member_id: at for member_id, at in found.items() if at != NO_REBALANCE}
 
-    @cached_property
+    @cached
     def leader_library(self) -> str | None:
         if self.group_type != "classic":
             return None  # the broker assigns, so no leader's library does

@@ -177,7 +177,8 @@ class RecordedRebalance:
         )
         for name in ("back", "revocations", "clients"):
             row[name] = [one._asdict() for one in row[name]]
-        return {**row, "cause": self.cause}
+        row["cause"] = self.cause
+        return row
 
 
 class Moves(NamedTuple):

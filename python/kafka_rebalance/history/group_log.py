@@ -120,7 +120,7 @@ class RecordedGeneration(Frozen):
     def partition_counts(self) -> dict[str, int]:
         """Topic -> the smallest number of partitions that fits the assignments and claims."""
         counts: dict[str, int] = {}
-        for topic, partition in chain(*((*one.assigned, *one.claims) for one in self.members)):
+        for topic, partition in chain(self.owners, *(one.claims for one in self.members)):
             if partition >= counts.setdefault(topic, 0):
                 counts[topic] = partition + 1
         return counts
@@ -131,7 +131,7 @@ class RecordedGeneration(Frozen):
 
     @cached
     def given_topics(self) -> frozenset[str]:
-        return frozenset(tp.topic for tp in self.owners)
+        return frozenset({topic for topic, _ in self.owners})
 
     @cached
     def must_revoke(self) -> tuple[str, ...]:
@@ -183,18 +183,16 @@ class Members:
         if sent == self._sent:
             return self._members
         known = dict(zip(self._sent, self._members, strict=True))
-        found = list(map(known.get, sent))
-        subscriptions: dict[bytes, Subscription | None] = {}
-        for place, fields in enumerate(sent):
-            if found[place] is None:
-                subscriptions = subscriptions or {
-                    one[6]: m.subscription for one, m in known.items()
-                }
+        subscriptions = {one[6]: m.subscription for one, m in known.items()}
+        members = []
+        for fields in sent:
+            member = known.get(fields) if known else None
+            if member is None:
                 member = _member(fields, subscriptions.get(fields[6]), is_consumer=are_consumers)
-                found[place], subscriptions[fields[6]] = member, member.subscription
-        members = tuple(filter(None, found))
-        self._sent, self._members = sent, members
-        return members
+                subscriptions[fields[6]] = member.subscription
+            members.append(member)
+        self._sent, self._members = sent, tuple(members)
+        return self._members
 
 
 def read_generation(

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The compiled core. It is not public: use the functions of `kafka_rebalance` that call it."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final, Literal, Self, final
 
 from kafka_rebalance.assignors.connect.incremental import ConnectSpec, Memory, Result
@@ -68,7 +68,7 @@ def commits_of(
 class PartitionLog:
     def __new__(cls, name_of: Callable[[bytes], str | None], only: str | None = None) -> Self: ...
     whole_from: Final[int]
-    def add(self, records: list[OffsetsRecord]) -> None: ...
+    def add(self, records: Iterable[OffsetsRecord]) -> None: ...
     def groups(self) -> list[list[OffsetsRecord | dict[TopicPartition, CommitTimes]]]: ...
     def topic_names(self) -> dict[tuple[int, int], str]: ...
 
@@ -276,14 +276,14 @@ def decode_subscription(
 ]: ...
 def encode_subscription(sent: Subscription) -> bytes: ...
 def decode_group(
-    data: bytes,
+    data: bytes, before: bytes | None = None
 ) -> tuple[
     str,
     int,
     str | None,
     str | None,
     int,
-    list[tuple[str, str | None, str, str, int, int, bytes, bytes]],
+    list[tuple[str, str | None, str, str, int, int, bytes, bytes]] | None,
 ]: ...
 def decode_assignment(data: bytes) -> tuple[tuple[TopicPartition, ...], bytes | None, int]: ...
 def encode_assignment(

@@ -5,31 +5,11 @@ It takes a third of a millisecond to make a dataclass. A command imports hundred
 """
 
 from _thread import RLock  # `threading` imports for longer than the prompts need
-from collections.abc import Callable
 from dataclasses import MISSING, FrozenInstanceError, dataclass, field, fields, is_dataclass
-from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any, ClassVar, dataclass_transform
+from functools import partial
+from typing import Any, ClassVar, dataclass_transform
 
 _MAKING = RLock()
-
-
-class _Cached:
-    """`functools.cached_property` without the lock that it takes before Python 3.12."""
-
-    def __init__(self, compute: Callable[[Any], Any]) -> None:
-        self._compute, self._name, self.__doc__ = compute, compute.__name__, compute.__doc__
-
-    def __get__(self, one: object, kind: type) -> Any:
-        if one is None:
-            return self
-        value = vars(one)[self._name] = self._compute(one)
-        return value
-
-
-if TYPE_CHECKING:
-    cached = cached_property
-else:
-    cached = _Cached
 
 
 class _WhenUsed:

@@ -55,44 +55,27 @@ impl CommitTimes {
     }
 }
 
-/// Returns the last time of the commits of `assigned`, and the shortest mean distance between two
-/// commits of a partition. `of_tasks` has the commits of assigned tasks.
+/// Returns the last time of the commits of `assigned` partitions, and the shortest mean distance
+/// between two commits of a partition. `of_tasks` has the commits of assigned tasks.
 #[pyfunction]
 pub fn commits_of(
     assigned: &Bound<'_, PyFrozenSet>,
     since: &Bound<'_, PyDict>,
     of_tasks: &Bound<'_, PyDict>,
 ) -> PyResult<(Option<i64>, Option<f64>)> {
+    let mut commits = Vec::new();
+    for partition in assigned {
+        commits.extend(since.get_item(&partition)?);
+        if let Some(of_task) = of_tasks.get_item(partition)? {
+            commits.extend(of_task.cast::<PyDict>()?.values());
+        }
+    }
     let (mut last_ms, mut usual_ms) = (None, None::<f64>);
-    let mut count = |times: &Bound<'_, PyAny>| -> PyResult<()> {
+    for times in commits {
         let times = *times.cast::<CommitTimes>()?.borrow();
         last_ms = last_ms.max(Some(times.last_ms));
         let each = usual_ms.into_iter().chain(times.distance_ms());
         usual_ms = each.min_by(f64::total_cmp);
-        Ok(())
-    };
-    if since.len() < assigned.len() {
-        for (partition, times) in since {
-            if assigned.contains(partition)? {
-                count(&times)?;
-            }
-        }
-    } else {
-        for partition in assigned {
-            since
-                .get_item(partition)?
-                .as_ref()
-                .map_or(Ok(()), &mut count)?;
-        }
-    }
-    for task in assigned.iter().filter(|_| !of_tasks.is_empty()) {
-        if let Some(commits) = of_tasks.get_item(task)? {
-            commits
-                .cast::<PyDict>()?
-                .values()
-                .iter()
-                .try_for_each(|times| count(&times))?;
-        }
     }
     Ok((last_ms, usual_ms))
 }
@@ -167,9 +150,10 @@ impl PartitionLog {
     }
 
     /// Adds `OffsetsRecord`s with ascending offsets; skips one whose offset equals the last one.
-    fn add(&mut self, records: &Bound<'_, PyList>) -> PyResult<()> {
+    fn add(&mut self, records: &Bound<'_, PyAny>) -> PyResult<()> {
         let py = records.py();
-        for record in records {
+        for record in records.try_iter()? {
+            let record = record?;
             let fields = record.cast::<PyTuple>()?;
             let part = |at| fields.get_borrowed_item(at);
             let value: Option<Bound<'_, PyBytes>> = part(4)?.extract()?;

@@ -175,13 +175,23 @@ type Group<'a> = (
     Option<&'a str>,
     Option<&'a str>,
     i64,
-    Vec<Member<'a>>,
+    Option<Vec<Member<'a>>>,
 );
 
-/// Returns the fields of `group_records.GroupMetadataValue` and of its members, in their order.
+/// Returns the fields of `group_records.GroupMetadataValue` and of its members, in their order. If
+/// type and members are those in `before`, the members are None.
 #[pyfunction]
-pub fn decode_group<'a>(py: Python<'_>, data: &'a [u8]) -> PyResult<Group<'a>> {
+#[pyo3(signature = (data, before=None))]
+pub fn decode_group<'a>(
+    py: Python<'_>,
+    data: &'a [u8],
+    before: Option<&[u8]>,
+) -> PyResult<Group<'a>> {
     let read = checked(py, group_records::decode_group(data))?;
+    let before = before.and_then(|before| group_records::decode_group(before).ok());
+    let is_new = before.is_none_or(|before| {
+        (before.protocol_type, &before.members) != (read.protocol_type, &read.members)
+    });
     let members = read.members.into_iter().map(|one| {
         (
             one.member_id,
@@ -200,6 +210,6 @@ pub fn decode_group<'a>(py: Python<'_>, data: &'a [u8]) -> PyResult<Group<'a>> {
         read.protocol,
         read.leader,
         read.current_state_timestamp_ms,
-        members.collect(),
+        is_new.then(|| members.collect()),
     ))
 }

@@ -5,8 +5,8 @@ Nearly all records are commits: the core decodes their keys, and passes only a s
 """
 
 from collections.abc import Iterable, Iterator, MutableMapping, Sequence
-from functools import lru_cache, partial
-from itertools import groupby, islice
+from functools import lru_cache
+from itertools import groupby
 from operator import attrgetter
 
 import kafka_rebalance._core as _core
@@ -20,8 +20,6 @@ from .group_history import GroupHistory
 from .group_log import RecordedGeneration, read_generation
 from .recorded import RecordedRebalance
 from .records import OffsetsRecord, is_parquet, read_columns, read_records
-
-_AT_ONCE = 10_000
 
 _Row = tuple[RecordedRebalance, RecordedGeneration | None]
 
@@ -60,7 +58,7 @@ def _of_records(records: Iterable[OffsetsRecord], session_ms: Sessions) -> Itera
     for one in each_of(records, "records", OffsetsRecord, "read_records yields them"):
         logs.setdefault(one.partition, []).append(one)
     for _, log in sorted(logs.items()):
-        yield from _of_partition([sorted(log, key=attrgetter("offset"))], None, session_ms)
+        yield from _of_partition(sorted(log, key=attrgetter("offset")), None, session_ms)
 
 
 def recorded_in_files(*paths: str) -> Iterator[_Row]:
@@ -89,19 +87,14 @@ def recorded_in_order(
     `group_id` is set, only this group's rows are yielded.
     """
     for _, log in groupby(records, key=attrgetter("partition")):
-        yield from _of_partition(iter(partial(_some, log), []), group_id, session_ms)
-
-
-def _some(log: Iterator[OffsetsRecord]) -> list[OffsetsRecord]:
-    return list(islice(log, _AT_ONCE))
+        yield from _of_partition(log, group_id, session_ms)
 
 
 def _of_partition(
-    log: Iterable[list[OffsetsRecord]], group_id: str | None, session_ms: Sessions
+    log: Iterable[OffsetsRecord], group_id: str | None, session_ms: Sessions
 ) -> Iterator[_Row]:
     read = _core.PartitionLog(_name_of, group_id)
-    for some in log:
-        read.add(some)
+    read.add(log)
     yield from _of_log(read, session_ms)
 
 

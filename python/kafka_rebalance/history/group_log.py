@@ -8,12 +8,13 @@ Source   GroupMetadataValue.json of Kafka's group coordinator; `wire/group_recor
 """
 
 from contextlib import suppress
+from functools import cached_property
 from itertools import chain
 from typing import Any
 
 import kafka_rebalance._core as _core
 from kafka_rebalance.errors import WireError
-from kafka_rebalance.frozen import Frozen, cached
+from kafka_rebalance.frozen import Frozen
 from kafka_rebalance.group.model import TopicPartition
 from kafka_rebalance.wire.consumer_protocol import (
     AssignmentData,
@@ -43,16 +44,16 @@ class RecordedMember(Frozen):
     subscription: Subscription | None
     assignment: AssignmentData | None
 
-    @cached
+    @cached_property
     def topics(self) -> frozenset[str]:
         return frozenset(self.subscription.topics if self.subscription else ())
 
-    @cached
+    @cached_property
     def claims(self) -> frozenset[TopicPartition]:
         """The partitions that the member reported as owned when it joined."""
         return frozenset(self.subscription.owned_partitions if self.subscription else ())
 
-    @cached
+    @cached_property
     def assigned(self) -> frozenset[TopicPartition]:
         return frozenset(self.assignment.partitions if self.assignment else ())
 
@@ -95,11 +96,11 @@ class RecordedGeneration(Frozen):
     assignors: tuple[str, ...] = ()
     inputs: Any = None  # an EpochInputs; not declared, because its types are not public
 
-    @cached
+    @cached_property
     def by_id(self) -> dict[str, RecordedMember]:
         return {member.member_id: member for member in self.members}
 
-    @cached
+    @cached_property
     def owners(self) -> dict[TopicPartition, str]:
         """Assigned partition -> its owner's instance id, or member id if it has no instance id."""
         found: dict[TopicPartition, str] = {}
@@ -107,16 +108,16 @@ class RecordedGeneration(Frozen):
             found |= dict.fromkeys(member.assigned, member.group_instance_id or member.member_id)
         return found
 
-    @cached
+    @cached_property
     def owned(self) -> frozenset[tuple[TopicPartition, str]]:
         """Pairs (assigned partition, owner's id); a share group's partition has several owners."""
         return frozenset((tp, one.member_id) for one in self.members for tp in one.assigned)
 
-    @cached
+    @cached_property
     def idle(self) -> tuple[str, ...]:
         return tuple(member.member_id for member in self.members if not member.assigned)
 
-    @cached
+    @cached_property
     def partition_counts(self) -> dict[str, int]:
         """Topic -> the smallest number of partitions that fits the assignments and claims."""
         counts: dict[str, int] = {}
@@ -125,22 +126,22 @@ class RecordedGeneration(Frozen):
                 counts[topic] = partition + 1
         return counts
 
-    @cached
+    @cached_property
     def topics(self) -> frozenset[str]:
         return frozenset().union(*(member.topics for member in self.members))
 
-    @cached
+    @cached_property
     def given_topics(self) -> frozenset[str]:
         return frozenset({topic for topic, _ in self.owners})
 
-    @cached
+    @cached_property
     def must_revoke(self) -> tuple[str, ...]:
         """Ids of cooperative members that claimed a partition and did not get it: they rejoin."""
         if self.protocol is None or "cooperative" not in self.protocol:
             return ()
         return tuple(m.member_id for m in self.members if m.claims - m.assigned)
 
-    @cached
+    @cached_property
     def rejoin_ms(self) -> dict[str, int]:
         """Returns, for each thread of a classic Kafka Streams group, when it is to join again.
 
@@ -159,7 +160,7 @@ class RecordedGeneration(Frozen):
                 found[member.member_id] = decode_assignment_info(sent or b"").next_rebalance_ms
         return {member_id: at for member_id, at in found.items() if at != NO_REBALANCE}
 
-    @cached
+    @cached_property
     def leader_library(self) -> str | None:
         if self.group_type != "classic":
             return None  # the broker assigns, so no leader's library does
@@ -172,26 +173,30 @@ class Members:
     """Keeps the members of a group's last record, so that unchanged ones are not decoded again."""
 
     def __init__(self) -> None:
-        self._sent: list[Any] = []
+        self.value: bytes | None = None
         self._members: tuple[RecordedMember, ...] = ()
-        self._are_consumers = True
 
-    def read(self, sent: list[Any], *, are_consumers: bool) -> tuple[RecordedMember, ...]:
-        """Returns the members of the next record, which takes the place of the last one."""
-        if are_consumers != self._are_consumers:
-            self._sent, self._members, self._are_consumers = [], (), are_consumers
-        if sent == self._sent:
-            return self._members
-        known = dict(zip(self._sent, self._members, strict=True))
-        subscriptions = {one[6]: m.subscription for one, m in known.items()}
-        members = []
-        for fields in sent:
-            member = known.get(fields) if known else None
-            if member is None:
-                member = _member(fields, subscriptions.get(fields[6]), is_consumer=are_consumers)
-                subscriptions[fields[6]] = member.subscription
-            members.append(member)
-        self._sent, self._members = sent, tuple(members)
+    def read(self, value: bytes, type_: str, sent: list[Any] | None) -> tuple[RecordedMember, ...]:
+        """Returns the members of the next record, which takes the place of the last one.
+
+        `sent` are the fields of its members; None if type and members are those of the last one.
+        """
+        if sent is not None:
+            known: dict[Any, RecordedMember] = {}
+            if self.value is not None:
+                before_type, *_, before = _core.decode_group(self.value)
+                if before_type == type_:
+                    known = dict(zip(before or (), self._members, strict=True))
+            subscriptions = {one[6]: member.subscription for one, member in known.items()}
+            members = []
+            for one in sent:
+                member = known.get(one) if known else None
+                if member is None:
+                    member = _member(one, subscriptions.get(one[6]), is_consumer=type_ == CONSUMER)
+                    subscriptions[one[6]] = member.subscription
+                members.append(member)
+            self._members = tuple(members)
+        self.value = value
         return self._members
 
 
@@ -204,10 +209,10 @@ def read_generation(
     """
     if not isinstance(key, GroupMetadataKey) or record.value is None:
         raise WireError("value: not that of a classic group")
-    protocol_type, generation_id, protocol, leader, joined_ms, sent = _core.decode_group(
-        record.value
-    )
     members = Members() if members is None else members
+    protocol_type, generation_id, protocol, leader, joined_ms, sent = _core.decode_group(
+        record.value, members.value
+    )
     return RecordedGeneration(
         key.group_id,
         record.partition,
@@ -218,7 +223,7 @@ def read_generation(
         generation_id,
         protocol,
         leader,
-        members.read(sent, are_consumers=protocol_type == CONSUMER),
+        members.read(record.value, protocol_type, sent),
     )
 
 

@@ -46,7 +46,7 @@ mod _core {
     #[pymodule_export]
     use super::group::{Interned, intern};
     #[pymodule_export]
-    use super::history::{CommitTimes, PartitionLog};
+    use super::history::{CommitTimes, PartitionLog, PartitionLogs, commits_of};
     #[pymodule_export]
     use super::partitions::{owned_partitions, topic_partitions};
     #[pymodule_export]
@@ -60,8 +60,7 @@ mod _core {
     use super::streams::assign_application;
     #[pymodule_export]
     use super::wire::{
-        DecodedAssignment, DecodedSubscription, DecodedUserData, decode_assignment,
-        decode_cooperative_user_data, decode_group, decode_sticky_user_data, decode_subscription,
-        encode_assignment, encode_sticky_user_data, encode_subscription, xxh3,
+        decode_assignment, decode_cooperative_user_data, decode_group, decode_sticky_user_data,
+        decode_subscription, encode_assignment, encode_sticky_user_data, encode_subscription, xxh3,
     };
 }

@@ -48,9 +48,9 @@ def _went(
     gone_ms = LAST_MS + silence_ms
     commits = CommitsSeen()
     count = 1 + (LAST_MS - JOINED_MS) // distance_ms
-    commits.add(OWN, OWN, CommitTimes(LAST_MS - (count - 1) * distance_ms, LAST_MS, count))
+    commits.add({OWN: CommitTimes(LAST_MS - (count - 1) * distance_ms, LAST_MS, count)})
     if others_ms is not None:
-        commits.add(OTHERS, OTHERS, CommitTimes(JOINED_MS, gone_ms - others_ms, 100))
+        commits.add({OTHERS: CommitTimes(JOINED_MS, gone_ms - others_ms, 100)})
     before = _generation((went, stays), 1, JOINED_MS)
     cause = departure(went, before, _generation((stays,), 2, gone_ms), commits, JOINED_MS)
     return cause.kind, cause.certainty
@@ -113,5 +113,5 @@ def test_a_member_that_was_gone_within_its_session_has_left_whatever_it_committe
 def test_a_task_with_two_source_topics_commits_each_of_them_at_its_own_distance() -> None:
     task, commits = TopicPartition("0", 0), CommitsSeen()
     for topic in ("clicks", "views"):
-        commits.add(task, TopicPartition(topic, 0), CommitTimes(0, 60_000, 13))
+        commits.add({TopicPartition(topic, 0): CommitTimes(0, 60_000, 13)}, task)
     assert commits.usual_ms(_member("went", task)) == COMMIT_MS

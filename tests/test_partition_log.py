@@ -126,7 +126,7 @@ def test_the_times_that_were_added_are_not_changed() -> None:
     both, seen = one + other, CommitsSeen()
     assert (both.first_ms, both.last_ms, both.commits) == (2, 9, 4)
     tp = TopicPartition("t", 0)
-    seen.add(tp, tp, one)
-    seen.add(tp, tp, other)
+    seen.add({tp: one})
+    seen.add({tp: other})
     assert (one.first_ms, one.last_ms, one.commits, one.distance_ms) == (5, 9, 3, 2)
-    assert seen.since[tp][tp].commits == 4
+    assert seen.since[tp].commits == 4

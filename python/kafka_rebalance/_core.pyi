@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The compiled core. It is not public: use the functions of `kafka_rebalance` that call it."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final, Literal, Self, final
 
 from kafka_rebalance.assignors.connect.incremental import ConnectSpec, Memory, Result
@@ -58,13 +58,25 @@ class CommitTimes:
     def __add__(self, value: CommitTimes, /) -> CommitTimes: ...
     def __radd__(self, value: CommitTimes, /) -> CommitTimes: ...
 
+def commits_of(
+    assigned: frozenset[TopicPartition],
+    since: dict[TopicPartition, CommitTimes],
+    of_tasks: dict[TopicPartition, dict[TopicPartition, CommitTimes]],
+) -> tuple[int | None, float | None]: ...
+
 @final
 class PartitionLog:
-    def __new__(cls, name_of: Callable[[bytes], str | None]) -> Self: ...
+    def __new__(cls, name_of: Callable[[bytes], str | None], only: str | None = None) -> Self: ...
     whole_from: Final[int]
-    def add(self, records: object) -> None: ...
+    def add(self, records: Iterable[OffsetsRecord]) -> None: ...
     def groups(self) -> list[list[OffsetsRecord | dict[TopicPartition, CommitTimes]]]: ...
     def topic_names(self) -> dict[tuple[int, int], str]: ...
+
+@final
+class PartitionLogs:
+    def __new__(cls, batches: Sequence[object], name_of: Callable[[bytes], str | None]) -> Self: ...
+    def __iter__(self) -> Self: ...
+    def __next__(self) -> PartitionLog: ...
 
 @final
 class Level:
@@ -149,26 +161,6 @@ class Plan:
 class ResultLine:
     line: Final[bytes]
     is_error: Final[bool]
-
-@final
-class DecodedSubscription:
-    version: Final[int]
-    topics: Final[list[str]]
-    user_data: Final[bytes | None]
-    owned_partitions: Final[list[tuple[str, int]]]
-    generation_id: Final[int | None]
-    rack_id: Final[str | None]
-
-@final
-class DecodedAssignment:
-    version: Final[int]
-    partitions: Final[list[tuple[str, int]]]
-    user_data: Final[bytes | None]
-
-@final
-class DecodedUserData:
-    partitions: Final[list[tuple[str, int]]]
-    generation_id: Final[int | None]
 
 @final
 class FieldTypes:
@@ -272,23 +264,32 @@ class TopicInventory:
 def groups_from_records(batch: object, topics: TopicInventory) -> ArrowBatch: ...
 def commits_from_records(batch: object) -> ArrowBatch: ...
 def xxh3(data: bytes) -> int: ...
-def decode_subscription(data: bytes) -> DecodedSubscription: ...
+def decode_subscription(
+    data: bytes,
+) -> tuple[
+    tuple[str, ...],
+    bytes | None,
+    tuple[TopicPartition, ...],
+    int | None,
+    str | None,
+    int,
+]: ...
 def encode_subscription(sent: Subscription) -> bytes: ...
 def decode_group(
-    data: bytes,
+    data: bytes, before: bytes | None = None
 ) -> tuple[
     str,
     int,
     str | None,
     str | None,
     int,
-    list[tuple[str, str | None, str, str, int, int, bytes, bytes]],
+    list[tuple[str, str | None, str, str, int, int, bytes, bytes]] | None,
 ]: ...
-def decode_assignment(data: bytes) -> DecodedAssignment: ...
+def decode_assignment(data: bytes) -> tuple[tuple[TopicPartition, ...], bytes | None, int]: ...
 def encode_assignment(
     version: int, partitions: Sequence[tuple[str, int]], user_data: bytes | None
 ) -> bytes: ...
-def decode_sticky_user_data(data: bytes) -> DecodedUserData: ...
+def decode_sticky_user_data(data: bytes) -> tuple[tuple[TopicPartition, ...], int | None]: ...
 def encode_sticky_user_data(partitions: Sequence[tuple[str, int]], generation_id: int) -> bytes: ...
 def decode_cooperative_user_data(data: bytes) -> int: ...
 def connect_eager(workers: Sequence[str], config: Mapping[str, int]) -> dict[str, Work]: ...

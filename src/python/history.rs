@@ -2,15 +2,18 @@
 //! Reads the records of one partition of `__consumer_offsets` for `history/all_groups.py`. Nearly
 //! all of them are commits, of which Python gets only counts and times.
 
+use std::collections::BTreeMap;
+
 use arrow_array::RecordBatch;
 use arrow_array::cast::AsArray;
 use arrow_array::types::Int64Type;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyDict, PyList, PyString, PyTuple};
+use pyo3::types::{PyBytes, PyDict, PyFrozenSet, PyList, PyString, PyTuple};
 use rustc_hash::FxHashMap;
 
 use super::bulk;
+use super::partitions::Maker;
 use crate::bulk::records::group::Records;
 use crate::wire::group_records::{Key, decode_key, decode_offset};
 
@@ -52,6 +55,31 @@ impl CommitTimes {
     }
 }
 
+/// Returns the last time of the commits of `assigned` partitions, and the shortest mean distance
+/// between two commits of a partition. `of_tasks` has the commits of assigned tasks.
+#[pyfunction]
+pub fn commits_of(
+    assigned: &Bound<'_, PyFrozenSet>,
+    since: &Bound<'_, PyDict>,
+    of_tasks: &Bound<'_, PyDict>,
+) -> PyResult<(Option<i64>, Option<f64>)> {
+    let mut commits = Vec::new();
+    for partition in assigned {
+        commits.extend(since.get_item(&partition)?);
+        if let Some(of_task) = of_tasks.get_item(partition)? {
+            commits.extend(of_task.cast::<PyDict>()?.values());
+        }
+    }
+    let (mut last_ms, mut usual_ms) = (None, None::<f64>);
+    for times in commits {
+        let times = *times.cast::<CommitTimes>()?.borrow();
+        last_ms = last_ms.max(Some(times.last_ms));
+        let each = usual_ms.into_iter().chain(times.distance_ms());
+        usual_ms = each.min_by(f64::total_cmp);
+    }
+    Ok((last_ms, usual_ms))
+}
+
 struct Group {
     /// The group's own records; between two of them, a dict of the commits by partition.
     entries: Py<PyList>,
@@ -81,11 +109,12 @@ struct Place {
 
 /// Counts the commits of groups between the groups' own records, in the order of the log.
 ///
-/// `name_of(key)` returns the group of a record that is not a commit; None if it is not wanted.
+/// `name_of(key)` returns the group of a record that is neither a commit nor a classic group's; None
+/// if there is none. Groups other than `only` are left out.
 #[pyclass(module = "kafka_rebalance._core")]
 pub struct PartitionLog {
     name_of: Py<PyAny>,
-    new_partition: Py<PyAny>,
+    only: Option<String>,
     new_record: Py<PyAny>,
     groups: Vec<Group>,
     by_name: FxHashMap<String, usize>,
@@ -103,12 +132,12 @@ pub struct PartitionLog {
 #[pymethods]
 impl PartitionLog {
     #[new]
-    fn new(py: Python<'_>, name_of: Py<PyAny>) -> PyResult<Self> {
-        let model = py.import("kafka_rebalance.group.model")?;
+    #[pyo3(signature = (name_of, only=None))]
+    fn new(py: Python<'_>, name_of: Py<PyAny>, only: Option<String>) -> PyResult<Self> {
         let records = py.import("kafka_rebalance.wire.group_records")?;
         Ok(Self {
             name_of,
-            new_partition: model.getattr("TopicPartition")?.unbind(),
+            only,
             new_record: records.getattr("OffsetsRecord")?.unbind(),
             groups: Vec::new(),
             by_name: FxHashMap::default(),
@@ -120,14 +149,11 @@ impl PartitionLog {
         })
     }
 
-    /// Adds records with ascending offsets, a list of `OffsetsRecord`s or an Arrow batch of their
-    /// columns, whose numbers are i64s; skips a record whose offset equals the last one.
+    /// Adds `OffsetsRecord`s with ascending offsets; skips one whose offset equals the last one.
     fn add(&mut self, records: &Bound<'_, PyAny>) -> PyResult<()> {
         let py = records.py();
-        let Ok(records) = records.cast::<PyList>() else {
-            return self.add_batch(py, &bulk::read(records)?);
-        };
-        for record in records {
+        for record in records.try_iter()? {
+            let record = record?;
             let fields = record.cast::<PyTuple>()?;
             let part = |at| fields.get_borrowed_item(at);
             let value: Option<Bound<'_, PyBytes>> = part(4)?.extract()?;
@@ -156,34 +182,6 @@ impl PartitionLog {
 }
 
 impl PartitionLog {
-    fn add_batch(&mut self, py: Python<'_>, batch: &RecordBatch) -> PyResult<()> {
-        let columns = Records::of(batch).map_err(bulk::schema_error)?;
-        let numbers = |name| {
-            let column = batch.column_by_name(name)?;
-            Some(column.as_primitive_opt::<Int64Type>()?.values())
-        };
-        let [Some(partitions), Some(offsets), Some(times)] =
-            ["partition", "offset", "timestamp"].map(numbers)
-        else {
-            return Err(PyTypeError::new_err("numbers that are not i64s"));
-        };
-        let new_record = self.new_record.clone_ref(py).into_bound(py);
-        for at in 0..batch.num_rows() {
-            let [key, value] = columns.get(at);
-            let (key, offset, time_ms) = (key.unwrap_or_default(), offsets[at], times[at]);
-            let make = || {
-                let (key, value) = (
-                    PyBytes::new(py, key),
-                    value.map(|one| PyBytes::new(py, one)),
-                );
-                let fields = (partitions[at], offset, time_ms, key, value);
-                new_record.call1(fields)
-            };
-            self.add_one(py, offset, time_ms, (key, value), make)?;
-        }
-        Ok(())
-    }
-
     /// Adds a record with these bytes of its key and value, unless it has the last one's offset.
     fn add_one<'py>(
         &mut self,
@@ -207,8 +205,15 @@ impl PartitionLog {
             }
             return Ok(());
         }
-        let key = PyBytes::new(py, key);
-        if let Some(name) = self.name_of.call1(py, (key,))?.extract(py)? {
+        let name = match decode_key(key) {
+            Ok(Key::GroupMetadata { group_id }) => Some(group_id.to_owned()),
+            Ok(_) => self
+                .name_of
+                .call1(py, (PyBytes::new(py, key),))?
+                .extract(py)?,
+            Err(_) => None,
+        };
+        if let Some(name) = name.filter(|name| self.only.as_ref().is_none_or(|only| only == name)) {
             let next = self.groups.len();
             let group = *self.by_name.entry(name).or_insert(next);
             if group == next {
@@ -285,9 +290,79 @@ impl PartitionLog {
         let topic = PyString::intern(py, topic);
         Ok(Some(Place {
             group,
-            partition: self.new_partition.call1(py, (topic, partition))?,
+            partition: Maker::new(py)?.make(&topic, partition)?.unbind(),
             since: 0,
             times: Py::new(py, CommitTimes::new(0, 0, 0))?,
         }))
     }
+}
+
+/// Yields a `PartitionLog` for each partition in Arrow batches of records' columns, whose numbers
+/// are i64s. The records may come in any order.
+#[pyclass(module = "kafka_rebalance._core")]
+pub struct PartitionLogs {
+    batches: Vec<RecordBatch>,
+    name_of: Py<PyAny>,
+    /// By partition: the batch and the row of each record.
+    places: BTreeMap<i64, Vec<(u32, u32)>>,
+}
+
+#[pymethods]
+impl PartitionLogs {
+    #[new]
+    fn new(batches: Vec<Bound<'_, PyAny>>, name_of: Py<PyAny>) -> PyResult<Self> {
+        let batches: Vec<_> = batches.iter().map(bulk::read).collect::<PyResult<_>>()?;
+        let mut places = BTreeMap::<i64, Vec<_>>::new();
+        for (at, batch) in (0..).zip(&batches) {
+            for (row, &partition) in (0..).zip(numbers(batch, "partition")?) {
+                places.entry(partition).or_default().push((at, row));
+            }
+        }
+        Ok(Self {
+            batches,
+            name_of,
+            places,
+        })
+    }
+
+    fn __iter__(slf: PyRef<'_, Self>) -> PyRef<'_, Self> {
+        slf
+    }
+
+    fn __next__(&mut self, py: Python<'_>) -> PyResult<Option<PartitionLog>> {
+        let Some((partition, mut places)) = self.places.pop_first() else {
+            return Ok(None);
+        };
+        let mut columns = Vec::new();
+        for batch in &self.batches {
+            let bytes = Records::of(batch).map_err(bulk::schema_error)?;
+            columns.push((
+                bytes,
+                numbers(batch, "offset")?,
+                numbers(batch, "timestamp")?,
+            ));
+        }
+        let mut log = PartitionLog::new(py, self.name_of.clone_ref(py), None)?;
+        let new_record = log.new_record.clone_ref(py).into_bound(py);
+        // One pass, where the records are in order.
+        places.sort_by_key(|&(batch, row)| columns[batch as usize].1[row as usize]);
+        for (batch, row) in places {
+            let ((bytes, offsets, times), row) = (&columns[batch as usize], row as usize);
+            let ([key, value], offset, time_ms) = (bytes.get(row), offsets[row], times[row]);
+            let key = key.unwrap_or_default();
+            let make = || {
+                let value = value.map(|one| PyBytes::new(py, one));
+                new_record.call1((partition, offset, time_ms, PyBytes::new(py, key), value))
+            };
+            log.add_one(py, offset, time_ms, (key, value), make)?;
+        }
+        Ok(Some(log))
+    }
+}
+
+fn numbers<'a>(batch: &'a RecordBatch, name: &str) -> PyResult<&'a [i64]> {
+    let column = batch.column_by_name(name);
+    let column = column.and_then(|column| column.as_primitive_opt::<Int64Type>());
+    let wrong = || PyTypeError::new_err(format!("{name}: not a column of i64s"));
+    Ok(column.ok_or_else(wrong)?.values())
 }

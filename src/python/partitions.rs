@@ -57,8 +57,9 @@ impl<'py> Maker<'py> {
     pub fn make(
         &self,
         topic: &Bound<'py, PyString>,
-        partition: u32,
+        partition: impl Into<i64>,
     ) -> PyResult<Bound<'py, PyAny>> {
+        let partition = partition.into();
         let allocates = self.allocates && topic.is_exact_instance_of::<PyString>();
         let topic = topic.clone().into_any();
         let partition = match self.numbers.get(partition as usize) {

@@ -5,9 +5,10 @@ use std::borrow::Cow;
 
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
-use pyo3::types::{PyBytes, PyList, PyString};
+use pyo3::types::{PyBytes, PyString, PyTuple};
 
 use super::arguments::{exception, listed};
+use super::partitions::Maker;
 use crate::wire::group_records;
 use crate::wire::{self, Assigned, Entries, NamedPartition, Subscription};
 
@@ -25,18 +26,17 @@ fn user_data(py: Python<'_>, data: Option<Cow<'_, [u8]>>) -> UserData {
     data.map(|data| PyBytes::new(py, &data).unbind())
 }
 
-/// Makes pairs of a topic and a partition; those of one entry share one string for the topic.
-fn named(py: Python<'_>, entries: Entries) -> PyResult<Py<PyList>> {
-    let mut pairs: Vec<(Bound<'_, PyString>, i32)> = Vec::new();
+/// Makes `TopicPartition`s; those of one entry share one string for the topic.
+fn named<'py>(py: Python<'py>, entries: Entries) -> PyResult<Bound<'py, PyTuple>> {
+    let maker = Maker::new(py)?;
+    let mut made = Vec::new();
     for entry in entries.iter() {
         let topic = PyString::new(py, &entry.topic());
-        pairs.extend(
-            entry
-                .partitions()
-                .map(|partition| (topic.clone(), partition)),
-        );
+        for partition in entry.partitions() {
+            made.push(maker.make(&topic, partition)?);
+        }
     }
-    Ok(PyList::new(py, pairs)?.unbind())
+    PyTuple::new(py, made)
 }
 
 fn unnamed(partitions: Vec<(String, i32)>) -> Vec<NamedPartition> {
@@ -50,28 +50,30 @@ pub fn xxh3(data: &[u8]) -> u64 {
     xxhash_rust::xxh3::xxh3_64(data)
 }
 
-/// The fields of `consumer_protocol.Subscription`.
-#[pyclass(frozen, get_all, module = "kafka_rebalance._core")]
-pub struct DecodedSubscription {
-    version: i16,
-    topics: Vec<String>,
-    user_data: UserData,
-    owned_partitions: Py<PyList>,
-    generation_id: Option<i32>,
-    rack_id: Option<String>,
-}
+type DecodedSubscription<'py> = (
+    Bound<'py, PyTuple>,
+    UserData,
+    Bound<'py, PyTuple>,
+    Option<i32>,
+    Option<String>,
+    i16,
+);
 
+/// Returns the fields of `consumer_protocol.Subscription`, in their order.
 #[pyfunction]
-pub fn decode_subscription(py: Python<'_>, data: &[u8]) -> PyResult<DecodedSubscription> {
+pub fn decode_subscription<'py>(
+    py: Python<'py>,
+    data: &[u8],
+) -> PyResult<DecodedSubscription<'py>> {
     let read = checked(py, wire::decode_subscription(data))?;
-    Ok(DecodedSubscription {
-        version: read.version,
-        topics: read.topics.into_iter().map(Cow::into_owned).collect(),
-        user_data: user_data(py, read.user_data),
-        owned_partitions: named(py, read.owned_partitions)?,
-        generation_id: read.generation_id,
-        rack_id: read.rack_id.map(Cow::into_owned),
-    })
+    Ok((
+        PyTuple::new(py, read.topics)?,
+        user_data(py, read.user_data),
+        named(py, read.owned_partitions)?,
+        read.generation_id,
+        read.rack_id.map(Cow::into_owned),
+        read.version,
+    ))
 }
 
 /// The fields of `consumer_protocol.Subscription`.
@@ -103,22 +105,15 @@ pub fn encode_subscription(
     encoded(py, wire::encode_subscription(&subscription))
 }
 
-/// The fields of `consumer_protocol.AssignmentData`.
-#[pyclass(frozen, get_all, module = "kafka_rebalance._core")]
-pub struct DecodedAssignment {
-    version: i16,
-    partitions: Py<PyList>,
-    user_data: UserData,
-}
-
+/// Returns the fields of `consumer_protocol.AssignmentData`, in their order.
 #[pyfunction]
-pub fn decode_assignment(py: Python<'_>, data: &[u8]) -> PyResult<DecodedAssignment> {
+pub fn decode_assignment<'py>(
+    py: Python<'py>,
+    data: &[u8],
+) -> PyResult<(Bound<'py, PyTuple>, UserData, i16)> {
     let read = checked(py, wire::decode_assignment(data))?;
-    Ok(DecodedAssignment {
-        version: read.version,
-        partitions: named(py, read.partitions)?,
-        user_data: user_data(py, read.user_data),
-    })
+    let user_data = user_data(py, read.user_data);
+    Ok((named(py, read.partitions)?, user_data, read.version))
 }
 
 #[pyfunction]
@@ -136,20 +131,14 @@ pub fn encode_assignment<'py>(
     encoded(py, wire::encode_assignment(&assigned))
 }
 
-/// The content of StickyAssignor's user data.
-#[pyclass(frozen, get_all, module = "kafka_rebalance._core")]
-pub struct DecodedUserData {
-    partitions: Py<PyList>,
-    generation_id: Option<i32>,
-}
-
+/// Returns the fields of `consumer_protocol.StickyUserData`.
 #[pyfunction]
-pub fn decode_sticky_user_data(py: Python<'_>, data: &[u8]) -> PyResult<DecodedUserData> {
+pub fn decode_sticky_user_data<'py>(
+    py: Python<'py>,
+    data: &[u8],
+) -> PyResult<(Bound<'py, PyTuple>, Option<i32>)> {
     let (partitions, generation_id) = wire::decode_sticky_user_data(data);
-    Ok(DecodedUserData {
-        partitions: named(py, partitions)?,
-        generation_id,
-    })
+    Ok((named(py, partitions)?, generation_id))
 }
 
 #[pyfunction]
@@ -186,13 +175,23 @@ type Group<'a> = (
     Option<&'a str>,
     Option<&'a str>,
     i64,
-    Vec<Member<'a>>,
+    Option<Vec<Member<'a>>>,
 );
 
-/// Returns the fields of `group_records.GroupMetadataValue` and of its members, in their order.
+/// Returns the fields of `group_records.GroupMetadataValue` and of its members, in their order. If
+/// type and members are those in `before`, the members are None.
 #[pyfunction]
-pub fn decode_group<'a>(py: Python<'_>, data: &'a [u8]) -> PyResult<Group<'a>> {
+#[pyo3(signature = (data, before=None))]
+pub fn decode_group<'a>(
+    py: Python<'_>,
+    data: &'a [u8],
+    before: Option<&[u8]>,
+) -> PyResult<Group<'a>> {
     let read = checked(py, group_records::decode_group(data))?;
+    let before = before.and_then(|before| group_records::decode_group(before).ok());
+    let is_new = before.is_none_or(|before| {
+        (before.protocol_type, &before.members) != (read.protocol_type, &read.members)
+    });
     let members = read.members.into_iter().map(|one| {
         (
             one.member_id,
@@ -211,6 +210,6 @@ pub fn decode_group<'a>(py: Python<'_>, data: &'a [u8]) -> PyResult<Group<'a>> {
         read.protocol,
         read.leader,
         read.current_state_timestamp_ms,
-        members.collect(),
+        is_new.then(|| members.collect()),
     ))
 }

@@ -3,6 +3,7 @@
 
 import argparse
 import gzip
+import sys
 import zlib
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
@@ -138,8 +139,11 @@ def _source(args: argparse.Namespace) -> str:
 
 def _recorded(args: argparse.Namespace, missing: list[str]) -> Recorded:
     """Reads the files, or a live cluster; adds to `missing` why records of groups are missing."""
+    # --replay, --what-if and --output need each generation; rows alone take much less memory.
+    needs_all = args.replay or args.what_if or args.output is not None
     if args.bootstrap_server is None:
-        return recorded_in_files(*args.files)
+        found = recorded_in_files(*args.files)
+        return in_time((row, one if needs_all else None) for row, one in found)
     from kafka_rebalance.live import group_sessions, offsets_records
 
     configs, sessions = cluster_configs(args), {}
@@ -148,8 +152,6 @@ def _recorded(args: argparse.Namespace, missing: list[str]) -> Recorded:
     except ClusterError as error:  # without settings, the defaults hold; but a broker must answer
         if isinstance(error, NotReachedError) and error.none_answered:
             raise
-    # --replay, --what-if and --output need each generation; rows alone take much less memory.
-    needs_all = args.replay or args.what_if or args.output is not None
     with item_progress("records") as advance:
         read = offsets_records(
             args.bootstrap_server,
@@ -210,7 +212,7 @@ _Answer = RecordedRebalance | Pattern | ReplayedRebalance | Counterfactual
 
 def _print_json(answers: Iterable[_Answer]) -> None:
     for one in answers:
-        print(contract.dumps(one.to_dict()))
+        sys.stdout.write(f"{contract.dumps(one.to_dict())}\n")
 
 
 def _topics(path: str | None) -> list[Topic]:

@@ -127,6 +127,9 @@ def check_topic_id(topic_id: str, at: str) -> None:
         raise GroupError(at, str(error)) from None
 
 
+_ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
+
+
 def dumps(line: Mapping[str, Any]) -> str:
     """Returns compact JSON, byte for byte as the Rust core writes it."""
-    return json.dumps(line, ensure_ascii=False, separators=(",", ":"))
+    return _ENCODER.encode(line)

@@ -5,8 +5,8 @@ Nearly all records are commits: the core decodes their keys, and passes only a s
 """
 
 from collections.abc import Iterable, Iterator, MutableMapping, Sequence
-from functools import lru_cache, partial
-from itertools import accumulate, groupby, islice
+from functools import lru_cache
+from itertools import groupby
 from operator import attrgetter
 
 import kafka_rebalance._core as _core
@@ -20,8 +20,6 @@ from .group_history import GroupHistory
 from .group_log import RecordedGeneration, read_generation
 from .recorded import RecordedRebalance
 from .records import OffsetsRecord, is_parquet, read_columns, read_records
-
-_AT_ONCE = 10_000
 
 _Row = tuple[RecordedRebalance, RecordedGeneration | None]
 
@@ -52,34 +50,25 @@ def recorded_generations(
 
     Errors   TypeError at `records` for anything but records.
     """
+    return in_time(_of_records(records, session_ms))
+
+
+def _of_records(records: Iterable[OffsetsRecord], session_ms: Sessions) -> Iterator[_Row]:
     logs: dict[int, list[OffsetsRecord]] = {}
     for one in each_of(records, "records", OffsetsRecord, "read_records yields them"):
         logs.setdefault(one.partition, []).append(one)
-    return in_time(
-        row
-        for _, log in sorted(logs.items())
-        for row in _of_partition([sorted(log, key=attrgetter("offset"))], None, session_ms)
-    )
+    for _, log in sorted(logs.items()):
+        yield from _of_partition(sorted(log, key=attrgetter("offset")), None, session_ms)
 
 
-def recorded_in_files(*paths: str) -> list[_Row]:
-    """Returns `recorded_generations` of files; commits in Parquet never become Python objects."""
+def recorded_in_files(*paths: str) -> Iterator[_Row]:
+    """Yields the rows of files, by partition; commits in Parquet never become Python objects."""
     if not all(map(is_parquet, paths)):
-        return recorded_generations(read_records(*paths))
+        yield from _of_records(read_records(*paths), SESSION_MS)
+        return
     batches = [batch for path in paths for batch in read_columns(path)]
-    if not batches:
-        return []
-    import pyarrow as pa
-
-    by = [("partition", "ascending"), ("offset", "ascending")]
-    table = pa.Table.from_batches(batches).sort_by(by)
-    # The logs are slices: to select them by a comparison with a number would import pandas.
-    counts = table["partition"].value_counts().field("counts").to_pylist()
-    logs = (
-        table.slice(end - count, count)
-        for count, end in zip(counts, accumulate(counts), strict=True)
-    )
-    return in_time(row for log in logs for row in _of_partition(log.to_batches(), None, SESSION_MS))
+    for log in _core.PartitionLogs(batches, _name_of):
+        yield from _of_log(log, SESSION_MS)
 
 
 def in_time(recorded: Iterable[_Row]) -> list[_Row]:
@@ -98,36 +87,29 @@ def recorded_in_order(
     `group_id` is set, only this group's rows are yielded.
     """
     for _, log in groupby(records, key=attrgetter("partition")):
-        yield from _of_partition(iter(partial(_some, log), []), group_id, session_ms)
-
-
-def _some(log: Iterator[OffsetsRecord]) -> list[OffsetsRecord]:
-    return list(islice(log, _AT_ONCE))
+        yield from _of_partition(log, group_id, session_ms)
 
 
 def _of_partition(
-    log: Iterable[object], group_id: str | None, session_ms: Sessions
+    log: Iterable[OffsetsRecord], group_id: str | None, session_ms: Sessions
 ) -> Iterator[_Row]:
-    """Yields the rows of a partition; `PartitionLog.add` takes each piece of its log."""
+    read = _core.PartitionLog(_name_of, group_id)
+    read.add(log)
+    yield from _of_log(read, session_ms)
 
-    def wanted(data: bytes) -> str | None:
-        try:
-            key = read_key(data)
-        except WireError:
-            return None
-        name = group_of(key, data)
-        return name if group_id in (None, name) else None
 
-    read = _core.PartitionLog(wanted)
-    for some in log:
-        read.add(some)
+def _name_of(data: bytes) -> str | None:
+    read = read_group_key(data)
+    return read and read.group_id
+
+
+def _of_log(read: _core.PartitionLog, session_ms: Sessions) -> Iterator[_Row]:
     names = read.topic_names()
     for group in read.groups():
         reader = GroupReader(read.whole_from, names, session_ms)
         for one in group:
             if isinstance(one, dict):
-                for tp, times in one.items():
-                    reader.commit(tp, times)
+                reader.commit(one)
             else:
                 yield from reader.add(one)
         yield from reader.end()
@@ -158,8 +140,7 @@ def group_of(key: Key, data: bytes) -> str | None:
     """Returns the group id in the key of a group's own record; None for other keys."""
     if isinstance(key, GroupMetadataKey):
         return key.group_id
-    read = None if isinstance(key, OffsetCommitKey) else read_group_key(data)
-    return read and read.group_id
+    return None if isinstance(key, OffsetCommitKey) else _name_of(data)
 
 
 def read_record(group: GroupHistory, key: Key, record: OffsetsRecord) -> Iterator[_Row]:

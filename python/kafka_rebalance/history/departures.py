@@ -25,13 +25,17 @@ interval, a third of the timeout. No record contains the timeout, so no departur
 Differs  in Kafka, a transactional commit does not restart the session timeout; here it does.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from kafka_rebalance._core import CommitTimes as CommitTimes
+from kafka_rebalance._core import commits_of
 from kafka_rebalance.group.model import TopicPartition
 
 from .group_log import RecordedGeneration, RecordedMember
 from .recorded import Cause, Certainty
+
+Commits = Mapping[TopicPartition, CommitTimes]
 
 _ALIVE = 2 / 3
 _EITHER = "left or timed out"
@@ -41,16 +45,18 @@ _EITHER = "left or timed out"
 class CommitsSeen:
     """The commits of a group since its last record, and how often its members committed before.
 
-    `since` maps each assigned partition to the commits that show that its owner is alive, by
-    committed partition: those that a streams group's task reads; else the assigned one itself.
+    A commit shows that the partition's owner is alive. In a streams group, it shows that the owner
+    of each task that reads the partition is alive: `of_tasks` maps tasks to those commits.
     """
 
-    since: dict[TopicPartition, dict[TopicPartition, CommitTimes]] = field(default_factory=dict)
+    since: dict[TopicPartition, CommitTimes] = field(default_factory=dict)
+    of_tasks: dict[TopicPartition, dict[TopicPartition, CommitTimes]] = field(default_factory=dict)
     committers: dict[str, float | None] = field(default_factory=dict)  # member id -> `usual_ms`
 
-    def add(self, tp: TopicPartition, committed: TopicPartition, times: CommitTimes) -> None:
-        of = self.since.setdefault(tp, {})
-        of[committed] = of[committed] + times if committed in of else times
+    def add(self, times: Commits, task: TopicPartition | None = None) -> None:
+        of = self.since if task is None else self.of_tasks.setdefault(task, {})
+        for tp, one in times.items():
+            of[tp] = of[tp] + one if tp in of else one
 
     def end_generation(
         self, before: RecordedGeneration | None, kept: frozenset[TopicPartition] = frozenset()
@@ -59,26 +65,28 @@ class CommitsSeen:
 
         It forgets the commits of all partitions, except the `kept` ones.
         """
-        members = before.members if before is not None else ()
-        for member in members if self.since else ():
-            if not self.since.keys().isdisjoint(member.assigned):
-                self.committers[member.member_id] = self.usual_ms(member)
-        ids = {member.member_id for member in members}
-        self.committers = {name: d for name, d in self.committers.items() if name in ids}
+        by_id = before.by_id if before is not None else {}
+        members = before.members if before is not None and (self.since or self.of_tasks) else ()
+        for member in members:
+            last_ms, usual_ms = self._of_member(member)
+            if usual_ms is not None:
+                self.committers[member.member_id] = usual_ms
+            elif last_ms is not None:
+                self.committers.setdefault(member.member_id, None)
+        self.committers = {name: ms for name, ms in self.committers.items() if name in by_id}
         self.since = {tp: times for tp, times in self.since.items() if tp in kept}
+        self.of_tasks = {task: times for task, times in self.of_tasks.items() if task in kept}
 
     def last_ms(self, member: RecordedMember) -> int | None:
-        return max((one.last_ms for one in self.of_member(member)), default=None)
+        return self._of_member(member)[0]
 
     def usual_ms(self, member: RecordedMember) -> float | None:
         """Returns the shortest mean time (ms) between commits of a partition; None if unknown."""
-        each = (one.distance_ms for one in self.of_member(member))
-        distances = [ms for ms in each if ms is not None]
-        return min(distances, default=self.committers.get(member.member_id))
+        _, usual_ms = self._of_member(member)
+        return self.committers.get(member.member_id) if usual_ms is None else usual_ms
 
-    def of_member(self, member: RecordedMember) -> list[CommitTimes]:
-        committed = member.assigned & self.since.keys()
-        return [one for tp in committed for one in self.since[tp].values()]
+    def _of_member(self, member: RecordedMember) -> tuple[int | None, float | None]:
+        return commits_of(member.assigned, self.since, self.of_tasks)
 
 
 def departure(

@@ -61,7 +61,7 @@ class FollowedHistory:
             if record.value is not None and known is not None and known.has_record:
                 times = CommitTimes(record.timestamp_ms, record.timestamp_ms)
                 tp = TopicPartition(intern(key.topic), key.partition)
-                known.commit(tp, tp, times)
+                known.commits.add({tp: times})
         elif name is not None and self._is_wanted(name):
             history = self._groups.setdefault(name, GroupHistory(0))
             history.whole_from = self._whole[record.partition].offset

@@ -47,7 +47,7 @@ from kafka_rebalance.wire.broker_records import (
 from kafka_rebalance.wire.consumer_protocol import AssignmentData, Subscription
 from kafka_rebalance.wire.streams_groups import StreamsTopology
 
-from .departures import CommitTimes
+from .departures import Commits, CommitsSeen
 from .epoch_inputs import (
     AnyCurrent,
     AnyEpoch,
@@ -98,7 +98,7 @@ class _Epoch:
     members: dict[str, AnyMember]
     ready: _Partitions  # share group: initialised partitions
     rewritten: tuple[str, ...] = ()
-    commits: list[tuple[TopicPartition, TopicPartition, CommitTimes]] = field(default_factory=list)
+    commits: CommitsSeen = field(default_factory=CommitsSeen)
 
 
 @dataclass(slots=True)
@@ -144,13 +144,15 @@ class GroupEpochs:
         self._row: _Row | None = None
         self._way = _Reconciliation(0)
 
-    def commit(self, committed: TopicPartition, times: CommitTimes) -> None:
-        """Stores a commit; if an epoch is open, waits until its members have been compared."""
-        for tp in (committed,) if self._topology is None else self._tasks_of(committed):
-            if self._open is not None:
-                self._open.commits.append((tp, committed, times))
-            else:
-                self._history.commit(tp, committed, times)
+    def commit(self, times: Commits) -> None:
+        """Stores commits; those of an open epoch wait until its members have been compared."""
+        seen = self._history.commits if self._open is None else self._open.commits
+        if self._topology is None:
+            seen.add(times)
+            return
+        for tp, one in times.items():
+            for task in self._tasks_of(tp):
+                seen.add({tp: one}, task)
 
     def _tasks_of(self, tp: TopicPartition) -> Iterator[TopicPartition]:
         """Yields the streams group's tasks, as (subtopology, number), that read the partition."""
@@ -330,8 +332,9 @@ class GroupEpochs:
         generation = replace(self._generation(epoch, time_ms), inputs=inputs)
         self._row = (self._with_added(self._history.record(generation)), generation)
         self._last = epoch
-        for commits in epoch.commits:
-            self._history.commit(*commits)
+        self._history.commits.add(epoch.commits.since)
+        for task, times in epoch.commits.of_tasks.items():
+            self._history.commits.add(times, task)
 
     def _close(self, next_ms: int | None = None) -> Iterator[_Row]:
         """Yields the row of the last epoch; at `next_ms`, the next one begins."""

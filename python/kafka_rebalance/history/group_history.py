@@ -34,11 +34,10 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from kafka_rebalance.group.model import TopicPartition
 from kafka_rebalance.wire.broker_records import RecordKey
 from kafka_rebalance.wire.group_records import OffsetsRecord
 
-from .departures import CommitsSeen, CommitTimes, departure
+from .departures import CommitsSeen, departure
 from .group_log import Members, RecordedGeneration, RecordedMember
 from .recorded import (
     CAUSE_RANK,
@@ -61,9 +60,6 @@ CONVERTED_WITHIN_MS = 1_000
 
 The coordinator writes both at once. After a longer time, the first record is of a new group.
 """
-
-_OF_MEMBERS = {"by_id", "owners", "owned", "partition_counts", "topics", "given_topics"}
-"""Cached values that depend on the members only: a generation with equal members copies them."""
 
 _NEVER_SYNCED = "never recorded: the leader had not answered when the next rebalance began"
 _COMPACTED = "compacted: the log keeps the last record of a group"
@@ -105,7 +101,7 @@ class GroupHistory:
         self._before: RecordedGeneration | Callable[[Members], RecordedGeneration] | None = None
         self.members = Members()
         self._before_ms = 0  # time of the last row
-        self._commits = CommitsSeen()
+        self.commits = CommitsSeen()
         self._greatest: dict[str, int] = {}
         # Static members replaced in this generation -> when their session timeout started, in ms.
         self._armed: dict[str, int] = {}
@@ -130,9 +126,6 @@ class GroupHistory:
     def rest(self, read: Callable[[Members], RecordedGeneration]) -> None:
         """Drops the last generation from memory; at the next record, `read` reads it again."""
         self._before, self.members = read, Members()
-
-    def commit(self, tp: TopicPartition, committed: TopicPartition, times: CommitTimes) -> None:
-        self._commits.add(tp, committed, times)
 
     def tombstone(self, time_ms: int) -> None:
         """Called when the group is deleted: generations restart at 1, but members may come back."""
@@ -179,10 +172,8 @@ class GroupHistory:
         ):
             self._forget()
             before = None
-        if before is not None and now.members is before.members:
-            vars(now).update(
-                {name: vars(before)[name] for name in _OF_MEMBERS & vars(before).keys()}
-            )
+        if before is not None and now.members is before.members and now.protocol == before.protocol:
+            vars(now).update(vars(before) | vars(now))  # its cached values, which are equal
         again = before is not None and now.generation_id == before.generation_id
         now_ms = now.written_ms if again else now.joined_ms
         gap, gap_reason = self._gap(before, now)
@@ -245,7 +236,7 @@ class GroupHistory:
         }
         for member in went:
             gone = self._gone.setdefault(member.identity, [])
-            gone.append(_Gone(member.member_id, now_ms, self._commits.last_ms(member)))
+            gone.append(_Gone(member.member_id, now_ms, self.commits.last_ms(member)))
         joined, back = [], []
         for member in new:
             if member in restarted:
@@ -285,7 +276,8 @@ class GroupHistory:
         else:
             found = [*self._of_members(before, now, diff, is_known=is_known)]
             found += self._of_topics(before, now, diff.resubscribed)
-            found += _asked(before, now, "likely" if found or diff.back else "exact")
+            if before.rejoin_ms:
+                found += _asked(before, now, "likely" if found or diff.back else "exact")
             if not found and not diff.back:
                 found = [self._of_nothing(before, now)]
             yield from found
@@ -300,7 +292,7 @@ class GroupHistory:
         for member in diff.left:
             armed_ms = self._armed.get(member.member_id, before.joined_ms)
             cause = self._known.get(member.member_id) or departure(
-                member, before, now, self._commits, armed_ms
+                member, before, now, self.commits, armed_ms
             )
             if cause.certainty == "likely" and not is_known:
                 cause = Cause("gone", "unknown", cause.members, "records before it are missing")
@@ -391,13 +383,13 @@ class GroupHistory:
             self._armed |= {member.member_id: now.written_ms for member in diff.restarted}
         elif now.group_type == "classic":
             self._armed = {}
-            self._commits.end_generation(before)
+            self.commits.end_generation(before)
         else:
             self._armed = {name: ms for name, ms in self._armed.items() if name in now.by_id}
             self._known = {}
             old = before.owners if before is not None else {}
             kept = frozenset(tp for tp, owner in old.items() if now.owners.get(tp) == owner)
-            self._commits.end_generation(before, kept)
+            self.commits.end_generation(before, kept)
         self._before = now
 
 
@@ -481,7 +473,7 @@ def _row(
         leader_library=now.leader_library,
         members=len(now.members),
         partitions=len(now.owners),
-        idle=tuple(one.member_id for one in now.members if not one.assigned),
+        idle=now.idle,
         joined=tuple(member.member_id for member in diff.joined),
         left=tuple(member.member_id for member in diff.left),
         back=tuple(diff.back),

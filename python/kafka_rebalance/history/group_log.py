@@ -114,11 +114,16 @@ class RecordedGeneration(Frozen):
         return frozenset((tp, one.member_id) for one in self.members for tp in one.assigned)
 
     @cached_property
+    def idle(self) -> tuple[str, ...]:
+        return tuple(member.member_id for member in self.members if not member.assigned)
+
+    @cached_property
     def partition_counts(self) -> dict[str, int]:
         """Topic -> the smallest number of partitions that fits the assignments and claims."""
         counts: dict[str, int] = {}
-        for topic, partition in chain(*((*one.assigned, *one.claims) for one in self.members)):
-            counts[topic] = max(partition + 1, counts.get(topic, 0))
+        for topic, partition in chain(self.owners, *(one.claims for one in self.members)):
+            if partition >= counts.setdefault(topic, 0):
+                counts[topic] = partition + 1
         return counts
 
     @cached_property
@@ -127,7 +132,7 @@ class RecordedGeneration(Frozen):
 
     @cached_property
     def given_topics(self) -> frozenset[str]:
-        return frozenset(tp.topic for tp in self.owners)
+        return frozenset({topic for topic, _ in self.owners})
 
     @cached_property
     def must_revoke(self) -> tuple[str, ...]:
@@ -168,29 +173,31 @@ class Members:
     """Keeps the members of a group's last record, so that unchanged ones are not decoded again."""
 
     def __init__(self) -> None:
-        self._sent: list[Any] = []
+        self.value: bytes | None = None
         self._members: tuple[RecordedMember, ...] = ()
-        self._are_consumers = True
 
-    def read(self, sent: list[Any], *, are_consumers: bool) -> tuple[RecordedMember, ...]:
-        """Returns the members of the next record, which takes the place of the last one."""
-        if are_consumers != self._are_consumers:
-            self._sent, self._members, self._are_consumers = [], (), are_consumers
-        if sent == self._sent:
-            return self._members
-        known = dict(zip(self._sent, self._members, strict=True))
-        found = list(map(known.get, sent))
-        subscriptions: dict[bytes, Subscription | None] = {}
-        for place, fields in enumerate(sent):
-            if found[place] is None:
-                subscriptions = subscriptions or {
-                    one[6]: m.subscription for one, m in known.items()
-                }
-                member = _member(fields, subscriptions.get(fields[6]), is_consumer=are_consumers)
-                found[place], subscriptions[fields[6]] = member, member.subscription
-        members = tuple(filter(None, found))
-        self._sent, self._members = sent, members
-        return members
+    def read(self, value: bytes, type_: str, sent: list[Any] | None) -> tuple[RecordedMember, ...]:
+        """Returns the members of the next record, which takes the place of the last one.
+
+        `sent` are the fields of its members; None if type and members are those of the last one.
+        """
+        if sent is not None:
+            known: dict[Any, RecordedMember] = {}
+            if self.value is not None:
+                before_type, *_, before = _core.decode_group(self.value)
+                if before_type == type_:
+                    known = dict(zip(before or (), self._members, strict=True))
+            subscriptions = {one[6]: member.subscription for one, member in known.items()}
+            members = []
+            for one in sent:
+                member = known.get(one) if known else None
+                if member is None:
+                    member = _member(one, subscriptions.get(one[6]), is_consumer=type_ == CONSUMER)
+                    subscriptions[one[6]] = member.subscription
+                members.append(member)
+            self._members = tuple(members)
+        self.value = value
+        return self._members
 
 
 def read_generation(
@@ -202,10 +209,10 @@ def read_generation(
     """
     if not isinstance(key, GroupMetadataKey) or record.value is None:
         raise WireError("value: not that of a classic group")
-    protocol_type, generation_id, protocol, leader, joined_ms, sent = _core.decode_group(
-        record.value
-    )
     members = Members() if members is None else members
+    protocol_type, generation_id, protocol, leader, joined_ms, sent = _core.decode_group(
+        record.value, members.value
+    )
     return RecordedGeneration(
         key.group_id,
         record.partition,
@@ -216,7 +223,7 @@ def read_generation(
         generation_id,
         protocol,
         leader,
-        members.read(sent, are_consumers=protocol_type == CONSUMER),
+        members.read(record.value, protocol_type, sent),
     )
 
 

@@ -8,7 +8,7 @@ is not.
 """
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
 from .group_log import RecordedGeneration, RecordedMember
@@ -171,12 +171,14 @@ class RecordedRebalance:
         return self.error is None and self.cause not in _NONE and not self.again
 
     def to_dict(self) -> dict[str, Any]:
-        row = {one.name: getattr(self, one.name) for one in fields(self)}
-        row["causes"] = tuple(map(asdict, self.causes))
-        row["back"] = [one._asdict() for one in self.back]
-        row["revocations"] = [one._asdict() for one in self.revocations]
-        row["clients"] = [one._asdict() for one in self.clients]
-        return {**row, "cause": self.cause}
+        row = {name: getattr(self, name) for name in self.__slots__}
+        row["causes"] = tuple(
+            {name: getattr(one, name) for name in one.__slots__} for one in self.causes
+        )
+        for name in ("back", "revocations", "clients"):
+            row[name] = [one._asdict() for one in row[name]]
+        row["cause"] = self.cause
+        return row
 
 
 class Moves(NamedTuple):
@@ -193,7 +195,7 @@ def moves_between(before: RecordedGeneration | None, after: RecordedGeneration) 
         return Moves(0, len(after.owned - had), len(had - after.owned))
     old = before.owners if before is not None else {}
     new = after.owners
-    if old == new:
+    if old is new or old == new:
         return Moves(0, 0, 0)
     moved = sum(old[tp] != owner for tp, owner in new.items() if tp in old)
     return Moves(moved, len(new.keys() - old.keys()), len(old.keys() - new.keys()))

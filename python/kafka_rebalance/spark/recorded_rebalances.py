@@ -194,6 +194,6 @@ def _read(history: GroupReader, row: tuple[Any, ...]) -> Iterator[tuple[Recorded
         return
     if isinstance(key, OffsetCommitKey):
         times = CommitTimes(time_ms, last_ms, commits)
-        history.commit(TopicPartition(key.topic, key.partition), times)
+        history.commit({TopicPartition(key.topic, key.partition): times})
     elif is_group and group_of(key, data) is not None:
         yield from history.add(OffsetsRecord(partition, offset, time_ms, data, value))

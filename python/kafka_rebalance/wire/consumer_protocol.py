@@ -41,12 +41,7 @@ def decode_subscription(data: bytes) -> Subscription:
 
     Cached, because the broker, the leader and a simulation each read it.
     """
-    read = _core.decode_subscription(data)
-    owned = tuple(TopicPartition(*tp) for tp in read.owned_partitions)
-    topics = tuple(read.topics)
-    return Subscription(
-        topics, read.user_data, owned, read.generation_id, read.rack_id, read.version
-    )
+    return Subscription(*_core.decode_subscription(data))
 
 
 def encode_subscription(subscription: Subscription) -> bytes:
@@ -56,9 +51,7 @@ def encode_subscription(subscription: Subscription) -> bytes:
 
 def decode_assignment(data: bytes) -> AssignmentData:
     """Reads an assignment; a version above 3 is read as version 3. Errors: WireError."""
-    read = _core.decode_assignment(data)
-    partitions = tuple(TopicPartition(*tp) for tp in read.partitions)
-    return AssignmentData(partitions, read.user_data, read.version)
+    return AssignmentData(*_core.decode_assignment(data))
 
 
 def encode_assignment(assignment: AssignmentData) -> bytes:
@@ -83,8 +76,7 @@ class StickyUserData(Frozen):
 
 def decode_sticky_user_data(data: bytes) -> StickyUserData:
     """Reads StickyAssignor's version 1 or 0; if unreadable, no partitions and generation -1."""
-    read = _core.decode_sticky_user_data(data)
-    return StickyUserData(tuple(TopicPartition(*tp) for tp in read.partitions), read.generation_id)
+    return StickyUserData(*_core.decode_sticky_user_data(data))
 
 
 def encode_sticky_user_data(partitions: Sequence[TopicPartition], generation_id: int) -> bytes:

@@ -14,18 +14,18 @@ pub fn area(loads: &Loads) -> Level {
         supply[loads.topic_class[i as usize] as usize] += loads.weight[i as usize] as i64;
     }
     let weighs = |c: &u32| supply[*c as usize] > 0;
-    let topics: Vec<u32> = (0..supply.len() as u32).filter(weighs).collect();
+    let mut stuck: Vec<u32> = (0..supply.len() as u32).filter(weighs).collect();
     let of_topic = |&c: &u32| classes.subscribers[c as usize].iter().copied();
-    let mut members: Vec<u32> = topics.iter().flat_map(of_topic).collect();
-    members.sort_unstable();
-    members.dedup();
-    let total: i64 = supply.iter().sum();
-    let (mut level, mut full, mut stuck) = (0, members.clone(), topics.clone());
+    let mut full: Vec<u32> = stuck.iter().flat_map(of_topic).collect();
+    full.sort_unstable();
+    full.dedup();
+    let (mut level, total): (_, i64) = (0, supply.iter().sum());
     while !stuck.is_empty() {
         let weight: i64 = stuck.iter().map(|&c| supply[c as usize]).sum();
         level = least_level(loads, weight as u128, &full, level);
         let of_class = |k: u32| room(loads, &[k], level).min(total as u128) as i64;
-        let found = cut(classes, &topics, &members, &supply, of_class);
+        // At a higher level, no other topics are stuck.
+        let found = cut(classes, &stuck, &full, &supply, of_class);
         (stuck, full) = (found.topics, found.members);
     }
     level

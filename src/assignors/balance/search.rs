@@ -159,6 +159,9 @@ impl Held {
     }
 }
 
+/// Two lists that searches use again.
+type Lists = [Vec<Part>; 2];
+
 /// Lists the partitions whose topics are in `bits`. The loop has no branch: each partition is
 /// written to the list, and the next one overwrites it unless its topic is in `bits`.
 fn readable<'l>(of: &[Held], bits: &[u64], list: &'l mut Vec<Part>) -> &'l [Part] {
@@ -189,11 +192,27 @@ pub struct State<'s> {
     tops: BinaryHeap<(Level, Reverse<Place>)>,
 }
 
-/// The best step so far: its rank (the level of the fuller member afterwards, but at least the
-/// target; its cost; the level), and the partitions that change, and the other member.
-struct Best {
+/// A search for the best step of the fullest member m, which takes at most `most` partitions more.
+struct Search {
+    m: Place,
+    most: i64,
+    target: Level,
+    /// No step leads below this level. A step that reaches it and takes at most one partition ends
+    /// the search.
+    lowest: Level,
+    /// The best step so far: its rank (the level of the fuller member afterwards, but at least the
+    /// target; its cost; the level), and the partitions that change, and the other member.
     rank: (Level, i64, Level),
     step: Option<(Part, Option<Part>, Place)>,
+    /// How many partitions of m are so heavy that a step with one of them can be better: the first
+    /// ones of its list.
+    heavy: usize,
+}
+
+impl Search {
+    fn has_ended(&self) -> bool {
+        (self.rank.0, self.rank.1) < (self.lowest, 2)
+    }
 }
 
 impl<'s> State<'s> {
@@ -314,33 +333,54 @@ impl<'s> State<'s> {
         self.effort.spend(found.len());
     }
 
-    /// Replaces `best` if a step from m to `other` is better, and takes at most `most` partitions more.
-    fn steps(
-        &self,
-        (m, other): (Place, Place),
-        (most, target): (i64, Level),
-        lists: &mut [Vec<Part>; 2],
-        best: &mut Best,
-    ) {
+    /// Starts the search for the next step; None if no member is above `target`.
+    fn search(&self, target: Level, budget: usize) -> Option<Search> {
+        let (level, m) = self.fullest();
+        let has = &self.has[m as usize];
+        (level > target).then(|| {
+            let heaviest = self.loads.weight[has[0].part as usize];
+            let lowest = self.loads.level(m, self.load[m as usize] - heaviest);
+            Search {
+                m,
+                most: budget as i64 - self.taken,
+                target,
+                lowest: lowest.max(target),
+                rank: (level, 0, 0),
+                step: None,
+                heavy: has.len(),
+            }
+        })
+    }
+
+    /// Finds the best step with one of these partners, the least full ones first.
+    fn steps_with(&self, partners: &[u128], bits: u32, search: &mut Search, lists: &mut Lists) {
+        for &partner in partners {
+            if search.has_ended() {
+                break;
+            }
+            let other = (partner & ((1 << bits) - 1)) as Place;
+            self.steps(other, search, lists);
+        }
+    }
+
+    /// Finds the best step from m to `other`.
+    fn steps(&self, other: Place, search: &mut Search, [gives, back]: &mut Lists) {
         let loads = self.loads;
         let weight = |i: Part| loads.weight[i as usize];
+        let (m, most, target) = (search.m, search.most, search.target);
         let (load, load_other) = (self.load[m as usize], self.load[other as usize]);
         let (level, level_other) = (loads.level(m, load), loads.level(other, load_other));
         let more = level.saturating_sub(level_other);
         if more == 0 {
             return;
         }
-        let (has, has_other) = (&self.has[m as usize], &self.has[other as usize]);
-        let mine = self.reach.bits(loads, m);
-        let [gives, back] = lists;
-        let gives = readable(has, self.reach.bits(loads, other), gives);
+        let heavy = &self.has[m as usize][..search.heavy];
+        let gives = readable(heavy, self.reach.bits(loads, other), gives);
         if gives.is_empty() {
-            let back: usize = has_other.iter().map(|held| held.is_in(mine)).sum();
-            self.effort.spend(has.len() + back);
             return;
         }
-        let back = readable(has_other, mine, back);
-        self.effort.spend(has.len() + back.len());
+        let back = readable(&self.has[other as usize], self.reach.bits(loads, m), back);
+        self.effort.spend(gives.len() + back.len());
         let (factor, factor_other) = (loads.factor[m as usize], loads.factor[other as usize]);
         // With this difference of weights, both are equally full afterwards.
         let ideal = more / Level::from(factor + factor_other);
@@ -348,8 +388,8 @@ impl<'s> State<'s> {
             let less = Level::from(load - change) * Level::from(factor);
             let after = less.max(Level::from(load_other + change) * Level::from(factor_other));
             let rank = (after.max(target), cost, after);
-            if rank < best.rank {
-                (best.rank, best.step) = (rank, Some((give, back, other)));
+            if rank < search.rank {
+                (search.rank, search.step) = (rank, Some((give, back, other)));
             }
         };
         // The partitions given are ever lighter, so `at` never falls.
@@ -380,49 +420,44 @@ impl<'s> State<'s> {
             look(&mut back[at..].iter());
             look(&mut back[..at].iter().rev());
         }
+        let least = load.saturating_sub(loads.room(m, search.rank.0));
+        search.heavy = heavy.partition_point(|held| weight(held.part) >= least);
     }
 
     /// Lowers the fullest member until the greatest level is at most `target`, or no step helps.
     pub fn improve(&mut self, target: Level, budget: usize) {
-        let (mut partners, mut lists) = (Vec::new(), [Vec::new(), Vec::new()]);
+        let (mut partners, mut later, mut lists) = (Vec::new(), Vec::new(), Lists::default());
         let bits = u64::BITS - self.loads.factor.len().leading_zeros();
-        loop {
-            let (level, m) = self.fullest();
-            if level <= target || !self.effort.spend(0) {
+        while let Some(mut search) = self.search(target, budget) {
+            let m = search.m;
+            if !self.effort.spend(0) {
                 return;
             }
-            let (rank, step) = ((level, 0, 0), None);
-            let mut best = Best { rank, step };
-            let most = budget as i64 - self.taken;
-            // No step leads below `lowest`. A step that reaches it and takes at most one partition
-            // ends the search.
-            let heaviest = self.loads.weight[self.has[m as usize][0].part as usize];
-            let lowest = target.max(self.loads.level(m, self.load[m as usize] - heaviest));
             self.partners(m, bits, &mut partners);
-            let mut sorted = 0;
-            for n in 0..MOST_PARTNERS.min(partners.len()) {
-                // In most cases, one of the first few allows a step: the others are not sorted.
-                if n == sorted {
-                    let rest = &mut partners[n..];
-                    let more = if n == 0 {
-                        FIRST_PARTNERS
-                    } else {
-                        MOST_PARTNERS - n
-                    };
-                    let more = more.min(rest.len());
-                    if more < rest.len() {
-                        rest.select_nth_unstable(more);
-                    }
-                    rest[..more].sort_unstable();
-                    sorted = n + more;
-                }
-                let other = (partners[n] & ((1 << bits) - 1)) as Place;
-                self.steps((m, other), (most, target), &mut lists, &mut best);
-                if (best.rank.0, best.rank.1) < (lowest, 2) {
-                    break;
-                }
+            // In many cases, one of the first few ends the search.
+            let first = FIRST_PARTNERS.min(partners.len());
+            if first < partners.len() {
+                partners.select_nth_unstable(first);
             }
-            let Some((give, back, other)) = best.step else {
+            let (first, rest) = partners.split_at_mut(first);
+            first.sort_unstable();
+            self.steps_with(first, bits, &mut search, &mut lists);
+            if !search.has_ended() {
+                // Of the others, only those count that read a partition that is heavy enough.
+                let heavy = &self.has[m as usize][..search.heavy];
+                let reads = |&&partner: &&u128| {
+                    let other = (partner & ((1 << bits) - 1)) as Place;
+                    let bits = self.reach.bits(self.loads, other);
+                    heavy.iter().any(|held| held.is_in(bits) == 1)
+                };
+                later.clear();
+                later.extend(rest.iter().filter(reads));
+                later.sort_unstable();
+                let lower = |one: &u128| rest.iter().filter(|other| *other < one).count();
+                let most = later.partition_point(|one| lower(one) < MOST_PARTNERS - FIRST_PARTNERS);
+                self.steps_with(&later[..most], bits, &mut search, &mut lists);
+            }
+            let Some((give, back, other)) = search.step else {
                 return;
             };
             self.shift(give, other);

@@ -28,14 +28,14 @@ def area(loads: Loads) -> int:
     supply = [0] * len(classes.topics)
     for i in loads.parts:
         supply[loads.topic_class[i]] += loads.weight[i]
-    topics = [c for c, weight in enumerate(supply) if weight]
-    members = sorted({k for c in topics for k in classes.subscribers[c]})
-    level, full = 0, members
-    stuck, total = topics, sum(supply)
+    stuck = [c for c, weight in enumerate(supply) if weight]
+    full = sorted({k for c in stuck for k in classes.subscribers[c]})
+    level, total = 0, sum(supply)
     while stuck:
         level = _least_level(loads, sum(supply[c] for c in stuck), full, level)
-        room = {k: min(total, _room(loads, [k], level)) for k in members}
-        _, stuck, full = cut(classes, topics, room, supply)
+        room = {k: min(total, _room(loads, [k], level)) for k in full}
+        # At a higher level, no other topics are stuck.
+        _, stuck, full = cut(classes, stuck, room, supply)
     return level
 
 

@@ -132,7 +132,7 @@ def improve(state: State, target: int, budget: int) -> None:
         heaviest = state.loads.weight[state.has[m][0]]
         lowest = max(target, state.loads.level(m, state.load[m] - heaviest))
         for other in state.partners(m):
-            for cost, after, give, back in _steps(state, m, other, budget - state.taken):
+            for cost, after, give, back in _steps(state, m, other, budget - state.taken, best[0]):
                 key = max(after, target), cost, after
                 if key < best:
                     best, chosen = key, (give, back, other)
@@ -146,9 +146,13 @@ def improve(state: State, target: int, budget: int) -> None:
             state.move(back, m)
 
 
-def _steps(state: State, m: int, other: int, most: int) -> Iterator[tuple[int, int, int, int]]:
+def _steps(
+    state: State, m: int, other: int, most: int, limit: int
+) -> Iterator[tuple[int, int, int, int]]:
     """Yields the steps that take at most `most` more partitions: (change in taken partitions, the
     fuller member's level afterwards, partition given, partition given back or NOBODY).
+
+    Partitions so light that m stays above the level `limit` without them are left out.
     """
     loads, load = state.loads, state.load
     weight, factor = loads.weight, loads.factor
@@ -156,14 +160,16 @@ def _steps(state: State, m: int, other: int, most: int) -> Iterator[tuple[int, i
     more = loads.level(m, load[m]) - loads.level(other, load[other])
     if more <= 0:
         return
+    least = load[m] - loads.room(m, limit)
+    gives = [i for i in state.has[m] if weight[i] >= least and theirs in loads.readers(i)]
+    if not gives:
+        return
     # With this difference of weights, both members are equally full afterwards.
     ideal = more // (factor[m] + factor[other])
     back = [j for j in state.has[other] if mine in loads.readers(j)]
     lightest_first = [weight[j] for j in reversed(back)]
-    state.effort.spend(len(state.has[m]) + len(back))
-    for i in state.has[m]:
-        if theirs not in loads.readers(i):
-            continue
+    state.effort.spend(len(gives) + len(back))
+    for i in gives:
         cost = state.cost(i, m, other)
 
         def after(change: int) -> int:

@@ -4,8 +4,8 @@
 Generates manifests, with classic and consumer members, static and dynamic ones. Each deploy is
 played with processes of real consumers on a real broker, whose starts and ends are those of one
 draw. Each figure must be in the range of the forecast, made of a snapshot from before the deploy. A
-time may lie outside of it by the delays of the run itself: for each generation, and for each unread
-partition, the timeout of a poll and how late the machine was.
+time may lie outside of it by the delays of the run itself: for each generation the timeout of a
+poll and how late the machine was, for each unread partition the timeout of a poll.
 
 At the end, `rollout --gate` must find the group as planned, but not with one pod more.
 
@@ -95,10 +95,10 @@ def judge(one: Case, server: str, directory: Path, log: Log, random: Random) -> 
         forecast = rollout(
             group, workload, assumed=one.assumed, broker=BROKER, most=1, **settings
         ).variants[0]
-    delay = POLL_MS + real["late_ms"]
+    delay = (POLL_MS + real["late_ms"]) * (1 + real["rebalances"])
     for name, spread in forecast.figures.items():
-        times = real["gaps"] if name == "unread_ms" else 1 + real["rebalances"]
-        slack = delay * times if name.endswith("_ms") else 0
+        slack = POLL_MS * real["gaps"] if name == "unread_ms" else delay
+        slack = slack if name.endswith("_ms") else 0
         verdict = _verdict(spread, real[name], slack)
         print(
             f"    {name}: {real[name]}, told {spread.least} to {spread.most}{verdict}", flush=True

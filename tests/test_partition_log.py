@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import random
 from contextlib import suppress
+from typing import Any
 
 import pytest
 
@@ -61,6 +62,19 @@ def value_of(rng: random.Random, topic: str) -> bytes | None:
     return rng.choice((None, value, value, value, value, value[:-1], value + b"\0", b"", b"\0\4"))
 
 
+def _plain(groups: list[list[Any]]) -> list[list[Any]]:
+    """Returns the groups' entries, with the times of commits as tuples."""
+    return [
+        [
+            {tp: (t.first_ms, t.last_ms, t.commits) for tp, t in entry.items()}
+            if isinstance(entry, dict)
+            else entry
+            for entry in group
+        ]
+        for group in groups
+    ]
+
+
 @pytest.mark.parametrize("seed", range(20))
 def test_commits_are_summed_between_the_records_of_their_group(seed: int) -> None:
     rng, whole = random.Random(seed), WholeFrom()
@@ -99,16 +113,7 @@ def test_commits_are_summed_between_the_records_of_their_group(seed: int) -> Non
     for at in range(0, len(records), 70):
         log.add(records[at : at + 70])
         log.add(records[at : at + 70][-1:])  # a record that is read twice counts once
-    read = [
-        [
-            {tp: (t.first_ms, t.last_ms, t.commits) for tp, t in entry.items()}
-            if isinstance(entry, dict)
-            else entry
-            for entry in group
-        ]
-        for group in log.groups()
-    ]
-    assert read == list(groups.values())
+    assert _plain(log.groups()) == list(groups.values())
     assert all(type(tp) is TopicPartition for group in log.groups() for e in group
                if isinstance(e, dict) for tp in e)  # fmt: skip
     assert (log.whole_from, log.topic_names()) == (whole.offset, names)
@@ -130,3 +135,34 @@ def test_the_times_that_were_added_are_not_changed() -> None:
     seen.add({tp: other})
     assert (one.first_ms, one.last_ms, one.commits, one.distance_ms) == (5, 9, 3, 2)
     assert seen.since[tp].commits == 4
+
+
+def test_batches_in_any_order_are_read_partition_by_partition() -> None:
+    arrow = pytest.importorskip("pyarrow", reason="no pyarrow: pip install -e '.[arrow]'")
+    rng = random.Random(7)
+    logs = {
+        partition: [record(rng, offset)._replace(partition=partition) for offset in range(200)]
+        for partition in (9, 0, 4)
+    }
+    records = [one for log in logs.values() for one in log]
+    records += records[::50]  # read twice
+    rng.shuffle(records)
+    names = ("partition", "offset", "timestamp", "key", "value")
+    batches = [
+        arrow.record_batch([arrow.array(column) for column in zip(*some, strict=True)], names)
+        for some in (records[:100], records[100:])
+    ]
+    found = [log.groups() for log in _core.PartitionLogs(batches, wanted)]
+    for log, (_, expected) in zip(found, sorted(logs.items()), strict=True):
+        alone = _core.PartitionLog(wanted)
+        alone.add(expected)
+        assert _plain(log) == _plain(alone.groups())
+
+
+def test_only_the_wanted_group_is_kept() -> None:
+    log, rng = _core.PartitionLog(wanted, "g1"), random.Random(3)
+    log.add(record(rng, offset) for offset in range(300))
+    (entries,) = log.groups()
+    assert {decode_key(one.key) for one in entries if isinstance(one, OffsetsRecord)} == {
+        GroupMetadataKey("g1")
+    }

@@ -376,10 +376,15 @@ impl<'s> State<'s> {
         }
         let heavy = &self.has[m as usize][..search.heavy];
         let gives = readable(heavy, self.reach.bits(loads, other), gives);
-        if gives.is_empty() {
+        let Some(&lightest) = gives.last() else {
             return;
-        }
-        let back = readable(&self.has[other as usize], self.reach.bits(loads, m), back);
+        };
+        // Lighter partitions of `other` leave it above the level of the best step so far.
+        let room = loads.room(other, search.rank.0);
+        let least = (load_other + weight(lightest)).saturating_sub(room);
+        let has_other = &self.has[other as usize];
+        let heavy = has_other.partition_point(|held| weight(held.part) >= least);
+        let back = readable(&has_other[..heavy], self.reach.bits(loads, m), back);
         self.effort.spend(gives.len() + back.len());
         let (factor, factor_other) = (loads.factor[m as usize], loads.factor[other as usize]);
         // With this difference of weights, both are equally full afterwards.
@@ -421,6 +426,7 @@ impl<'s> State<'s> {
             look(&mut back[..at].iter().rev());
         }
         let least = load.saturating_sub(loads.room(m, search.rank.0));
+        let heavy = &self.has[m as usize][..search.heavy];
         search.heavy = heavy.partition_point(|held| weight(held.part) >= least);
     }
 
@@ -437,7 +443,7 @@ impl<'s> State<'s> {
             // In many cases, one of the first few ends the search.
             let first = FIRST_PARTNERS.min(partners.len());
             if first < partners.len() {
-                partners.select_nth_unstable(first);
+                partners.select_nth_unstable(first - 1);
             }
             let (first, rest) = partners.split_at_mut(first);
             first.sort_unstable();

@@ -152,7 +152,8 @@ def _steps(
     """Yields the steps that take at most `most` more partitions: (change in taken partitions, the
     fuller member's level afterwards, partition given, partition given back or NOBODY).
 
-    Partitions so light that m stays above the level `limit` without them are left out.
+    Left out are partitions so light that m stays above the level `limit` without them, and those
+    without which `other` would rise above it.
     """
     loads, load = state.loads, state.load
     weight, factor = loads.weight, loads.factor
@@ -166,7 +167,8 @@ def _steps(
         return
     # With this difference of weights, both members are equally full afterwards.
     ideal = more // (factor[m] + factor[other])
-    back = [j for j in state.has[other] if mine in loads.readers(j)]
+    least = load[other] + weight[gives[-1]] - loads.room(other, limit)
+    back = [j for j in state.has[other] if weight[j] >= least and mine in loads.readers(j)]
     lightest_first = [weight[j] for j in reversed(back)]
     state.effort.spend(len(gives) + len(back))
     for i in gives:

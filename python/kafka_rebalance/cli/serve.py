@@ -31,8 +31,8 @@ _MOST_PORT = 65_535
 def add_options(parser: argparse.ArgumentParser) -> None:
     parser.description = (
         "Runs one broker behind a TCP port, so that unmodified clients can produce, subscribe, "
-        "rebalance, and commit. For tests and studies: without --log-dir, groups, offsets and records "
-        "are lost when it ends. Needs the extra `serve`."
+        "rebalance, and commit. For tests and studies: without --log-dir, groups, offsets and "
+        "records are lost when it ends. Needs the extra `serve`."
     )
     delay_ms = CoordinatorConfig().group_initial_rebalance_delay_ms
     add_table(

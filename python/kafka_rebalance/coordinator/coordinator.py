@@ -40,7 +40,7 @@ from .offsets import requests as offset_requests
 
 
 def counted_ids() -> Callable[[], str]:
-    """Returns a function that makes UUIDs from 1, 2, 3, …, so that every run has equal ids."""
+    """Returns a function that makes UUIDs from 1, 2, 3, …, so that every run uses the same ids."""
     from uuid import UUID
 
     numbers = count(1)
@@ -51,7 +51,7 @@ class Coordinator:
     """A group coordinator. `new_id` returns the last 36 characters of a member's new id.
 
     `vouched` is for simulations: joined members count as alive until the host reports Silent, so
-    their heartbeats need not be simulated. `is_logged=False` is for those that read no records.
+    their heartbeats need not be simulated. `is_logged=False` is for callers that read no records.
     """
 
     def __init__(
@@ -180,7 +180,7 @@ _HANDLERS: dict[type[Request], _Handler] = {
     classic.DescribeGroups: describe_groups,
     classic.ListGroups: list_groups,
 }
-"""Requests that members or administrators of all types of groups send; others have `handler`."""
+"""The handlers of requests about any type of group; other requests name theirs in `handler`."""
 
 
 def _receive(state: Shard, event: events.Received) -> None:
@@ -194,7 +194,7 @@ def _receive(state: Shard, event: events.Received) -> None:
             case classic.ListGroups(), ErrorCode.NOT_COORDINATOR:
                 response = classic.ListGroupsResponse()  # this coordinator has no groups
             case classic.Heartbeat(), ErrorCode.COORDINATOR_LOAD_IN_PROGRESS:
-                response = classic.HeartbeatResponse()  # no error: no session ends in a load
+                response = classic.HeartbeatResponse()  # no error: sessions cannot expire in a load
         state.respond(event.request_id, response)
         return
     if isinstance(request, classic.FindCoordinator):

@@ -34,7 +34,7 @@ def rebalance_history(
     share or streams group, in order of time.
 
     The records may come in any order; tombstones and records of other kinds have no row. No record
-    contains the session timeouts of groups whose broker assigns. `session_ms` is one timeout for
+    contains the session timeouts of broker-assigned groups. `session_ms` is one timeout for
     all of them, or group -> timeout, as `group_sessions` reads them; its default is Kafka's. A
     record whose value cannot be read becomes a row with an `error`.
 

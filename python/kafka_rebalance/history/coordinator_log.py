@@ -7,7 +7,7 @@ matches the message alone. So any layout can be read: Kafka's own, JSON, and the
 container logs. There are expressions for the lines of both coordinators, Scala's and Java's, and
 for those about groups of the new protocol (KIP-848).
 
-A broker writes local times without their zone; `CoordinatorLog.shifted` corrects them.
+A broker writes local times without a time zone; `CoordinatorLog.shifted` corrects them.
 """
 
 import json

@@ -9,10 +9,10 @@
    then does not assign them even if members claim them. The real counts of that time may differ
    from all of these.
 3. If the leader wrote librdkafka's format, the assignor is librdkafka's. If it wrote the format of
-   the Python libraries, Kafka's is tried first, because it is quick and mostly has the same answer;
-   then the assignors that the leader's library may have, as in a plan (`plans/leaders.py`). If the
-   library is not installed, that is an error. Else the assignor is Kafka's: a leader with one of
-   our plug-ins writes Java's format.
+   the Python libraries, Kafka's is tried first, because it is quick and usually returns the same
+   answer; then the assignors that the leader's library may use, as in a plan (`plans/leaders.py`).
+   If the library is not installed, that is an error. Else the assignor is Kafka's: a leader with
+   one of our plug-ins writes Java's format.
 4. The answer is compared partition by partition. If the leader writes Java's format, the order of
    each member's partitions is compared, too.
 

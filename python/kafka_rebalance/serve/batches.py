@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Record batches (KIP-98): the header, which a broker reads, and the records.
 
-A broker keeps a batch as it came, compressed or not. It reads the 61 bytes of the header, and
+A broker stores a batch as it arrived, compressed or not. It reads the 61 bytes of the header, and
 writes only the first offset and the leader's epoch, which the checksum does not cover.
 """
 
@@ -44,7 +44,7 @@ _XERIAL = b"\x82SNAPPY\0"
 class Refused(Exception):
     """A request or batch that the broker refuses. `error` is the error code of the answer.
 
-    `wrong` holds the indexes of the batch's records that are the reason, if it has any.
+    `wrong` holds the indexes of the records in the batch that are the reason, if there are any.
     """
 
     def __init__(
@@ -128,7 +128,7 @@ class Batch(NamedTuple):
     def check_keys(self) -> None:
         """Called for a compacted topic. Errors: Refused if a record has no key.
 
-        Records of compressed batches are not looked at.
+        Records of compressed batches are not checked.
         """
         try:
             each = [] if self.is_compressed else [*self.records(0)]
@@ -138,7 +138,7 @@ class Batch(NamedTuple):
             raise Refused(KafkaError.invalid_record, wrong=wrong)
 
     def appended(self, now_ms: int) -> "Batch":
-        """Returns the batch with the time of its append, which counts for all of its records."""
+        """Returns the batch with the time of its append, which all its records then have."""
         attributes = self.attributes | _APPEND_TIME
         fields = (attributes, *self[2:4], now_ms, *self[5:9])
         signed = _REST.pack(*fields) + self.data[_HEADER_BYTES:]
@@ -213,7 +213,7 @@ def received(data: bytes | None, version: int, most_bytes: int = MOST_BATCH_BYTE
 
 
 def batches(file: BinaryIO, left: int) -> Iterator[Batch]:
-    """Yields the batches of a log before the first one that a crash has cut, or changed.
+    """Yields the batches of a log before the first one that a crash has cut or damaged.
 
     `left` is the log's size in bytes.
     """

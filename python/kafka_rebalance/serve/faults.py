@@ -67,7 +67,7 @@ class Fault(NamedTuple):
 
 
 class Broken(NamedTuple):
-    """An answer of which a client gets only the first bytes; then the connection ends, or hangs."""
+    """An answer of which a client gets only the first bytes; its connection then closes or hangs."""
 
     fields: Mapping[str, Any] | Response
     sent: int

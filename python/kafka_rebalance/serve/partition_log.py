@@ -3,9 +3,9 @@
 
     start <= last stable offset <= end
 
-The log has a bound: when it is full, the oldest batches are dropped, and `start` moves. A batch's
-size is the size of its bytes and of its object. A producer is known as long as one of its batches
-is in the log, or its transaction is open; a real broker knows it for a day.
+The log has a bound: when it is full, the oldest batches are dropped, and `start` moves. The size of
+a batch counts its bytes and its object. A producer is known as long as one of its batches is in the
+log, or its transaction is open; a real broker knows it for a day.
 """
 
 import asyncio
@@ -42,7 +42,7 @@ class _Producer:
 
 
 class Waiter(asyncio.Event):
-    """A fetch that waits until `missing` more bytes are there or, if it reads only committed
+    """A fetch that waits until `missing` more bytes arrive or, if it reads only committed
     records, until the last stable offset moves.
     """
 
@@ -213,7 +213,7 @@ class PartitionLog:
         return found
 
     def after(self, offset: int) -> Iterator[Batch]:
-        """Yields the batches from the one that contains `offset` on; use them before an append."""
+        """Yields the batches from the one with `offset` on; use them before the next append."""
         return islice(self._batches, self._index(offset), None)
 
     def aborted(self, offset: int, before: int) -> list[Aborted]:
@@ -232,8 +232,8 @@ class PartitionLog:
     def offset_of(self, timestamp: int) -> tuple[int, int] | None:
         """Returns offset and time of the first record at or after the time; None if all are older.
 
-        If a batch is compressed, or its bytes are not records, only its header is looked at:
-        otherwise a small request could make the server unpack a batch of any size.
+        If a batch is compressed, or its bytes are not records, only its header is read: otherwise a
+        small request could make the server unpack a batch of any size.
         """
         for batch in self._batches:
             if batch.max_timestamp < timestamp:

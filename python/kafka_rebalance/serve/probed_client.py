@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs a client's process for `probe`: starts it, restarts it when it dies, and ends it."""
+"""Runs a client's process for `probe`: starts it, restarts it when it dies, and stops it."""
 
 import asyncio
 import contextlib

@@ -49,7 +49,7 @@ MOST_GROUPS = 10_000
 """The largest number of groups; a request for one more gets COORDINATOR_NOT_AVAILABLE."""
 SWEEP_S = 600.0
 """Seconds from one removal of expired offsets to the next, as in Kafka's default settings."""
-# `advance` handles one deadline at most this often in one millisecond, as `VirtualBroker` does.
+# `advance` handles a deadline at most this many times per millisecond, as `VirtualBroker` does.
 _TIMES_AT_A_MOMENT = 3
 _NO_LOG = "log_dir: without a log, groups cannot be read again, and nothing is synced"
 _NO_FAULT = Fault("")
@@ -345,7 +345,7 @@ class Server:
             answer.set_result(response)
 
     async def _sleep(self, ms: int) -> None:
-        """Waits by the server's clock."""
+        """Waits until this time has passed on the server's clock."""
         woken = asyncio.get_running_loop().create_future()
         self._asleep.append((self.now_ms() + ms, woken))
         self._wake()
@@ -425,7 +425,7 @@ class Server:
                 self._handle(one)
 
     def slow_disk(self, ms: int) -> None:
-        """Makes each sync last `ms` longer. Errors: ValueError without a log, or below 0."""
+        """Makes each sync last `ms` longer. Errors: ValueError without a log, or if `ms` < 0."""
         if self._log is None:
             raise ValueError(_NO_LOG)
         if ms < 0:
@@ -474,7 +474,7 @@ class Server:
             self._move_to(due)
             times[key] += 1
             # Only one heartbeat: if the deadline is due again at once, the heartbeat did not move
-            # it. With more, the clock could advance by 1 ms a step, for minutes.
+            # it. More heartbeats could move the clock in steps of 1 ms, for minutes.
             if heartbeats and times[key] == 1 and self._heartbeat(key):
                 continue
             self._handle(Tick())

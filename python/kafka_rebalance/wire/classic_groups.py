@@ -21,7 +21,7 @@ class JoinGroupProtocol(NamedTuple):
 
 
 class MemberIdentity(NamedTuple):
-    """A member that leaves or is removed; administrators may give its instance id only."""
+    """A member that leaves or is removed; administrators may send only its instance id."""
 
     member_id: str = UNKNOWN_MEMBER
     group_instance_id: str | None = None
@@ -211,7 +211,7 @@ class ListedGroup(NamedTuple):
 
 
 class ListGroupsResponse(Response):
-    """The coordinator's groups, or those in the requested states."""
+    """The coordinator's groups, or those of the requested states and types."""
 
     error_code: ErrorCode = ErrorCode.NONE
     groups: tuple[ListedGroup, ...] = ()

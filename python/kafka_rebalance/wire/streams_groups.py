@@ -136,7 +136,7 @@ class DescribedTaskOffset(NamedTuple):
 
 
 class SentStreamsHeartbeat(Message):
-    """A heartbeat with all fields of the bytes; the coordinator needs only some (`heartbeat`)."""
+    """A heartbeat with all fields of its bytes; `heartbeat` has those the coordinator needs."""
 
     group_id: str
     member_id: str
@@ -275,7 +275,7 @@ class StreamsGroupDescribeResponse(DescribeResponse):
 
 
 class StreamsGroupDescribe(DescribeRequest):
-    """An administrator asks for streams groups."""
+    """An administrator asks for descriptions of streams groups."""
 
     response = StreamsGroupDescribeResponse
     handler = ("streams", "describe")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Members of groups whose broker assigns: the errors of their requests, their steps and deadlines.
+"""Members of broker-assigned groups: the errors of their requests, their steps and deadlines.
 
 A smaller epoch than the member's is accepted if it is the previous one and the member owns only
 what is assigned to it. A member that misses a deadline is removed. A member's session restarts with

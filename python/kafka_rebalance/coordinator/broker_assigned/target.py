@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Targets of groups whose broker assigns partitions: in memory, and as an assignor reads them.
+"""Targets of partitions in broker-assigned groups: in memory, and as an assignor reads them.
 
 Targets are computed if the group's epoch is larger than theirs, but not within the assignment
 interval after the last targets. Until then, members are reconciled with the old targets. A record

@@ -6,8 +6,8 @@
     votes          protocol -> number of members that list it
     awaiting_join  number of members with a parked JoinGroup
 
-Members have the order in which they joined. Kafka chooses the next leader in the order of a hash
-map of member ids; we choose it in this order.
+Members are in the order in which they joined. Kafka chooses the next leader in the order of a hash
+map of member ids; this class chooses it in the order of joining.
 
 Source   ClassicGroup.java, ClassicGroupState.java; docs/behaviour/coordinator.md#2-group, in which
          `python -m tools.tables` draws `LEGAL_PREDECESSORS`.
@@ -141,7 +141,7 @@ class Group(Mutable):
         return self.state not in states
 
     def is_simple(self) -> bool:
-        """Returns whether the group has offsets only: it has never had a member."""
+        """Returns whether the group holds only offsets and has never had a member."""
         return self.protocol_type is None and self.is_(GroupState.EMPTY) and not self.pending
 
     def can_rebalance(self) -> bool:
@@ -216,7 +216,7 @@ class Group(Mutable):
         return member
 
     def update(self, member: ClassicGroupMember, newest: JoinGroup | ClassicGroupMember) -> None:
-        """Sets the member's protocols and timeouts as in `newest`."""
+        """Sets the member's protocols and timeouts to those of `newest`."""
         before, member.protocols = member.names(), newest.protocols
         after = member.names()
         if after != before:
@@ -352,7 +352,7 @@ def group_tombstone(group_id: str) -> LogRecord:
 
 
 def offset_record(commit: Commit) -> LogRecord:
-    """Returns the record of an offset."""
+    """Returns the log record that stores a committed offset."""
     value = commit.value
     expires = value.expire_timestamp_ms
     written = wire.OffsetCommitValue(

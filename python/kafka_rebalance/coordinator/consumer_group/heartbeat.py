@@ -7,7 +7,7 @@
 4. The member and its epoch.
 
 The assignor sees the members in the order of the group's hash map, with the updated member in its
-old place; a new member is the last. The response has an assignment if the member joins or sends all
+old place; a new member comes last. The response has an assignment if the member joins or sends all
 its fields, or if its partitions have changed. It lists the partitions that the member may consume
 now, not those that it waits for.
 

@@ -4,8 +4,8 @@
 A resolution finds the topics of all patterns of the group. It has an append of its own, after the
 request that asked for it. A request asks for a resolution if
 
-1. it brings a pattern that no member has, or
-2. there are not as many resolved patterns as patterns of members, or
+1. it contains a pattern that no member has, or
+2. the number of resolved patterns differs from the number of the members' patterns, or
 3. topics were created since the last resolution, or
 4. the refresh interval is over;
 

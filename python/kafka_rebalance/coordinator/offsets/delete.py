@@ -94,7 +94,7 @@ def partitions_deleted(state: Shard, event: PartitionsDeleted) -> None:
     topic_ids = dict(event.topics)
     for group_id in state.offsets.groups():
         offsets = state.offsets.latest(group_id)
-        # All offsets of a deleted topic go, even those of partitions that it never had.
+        # All offsets of a deleted topic are deleted, even those of partitions that it never had.
         whole = [one for one in state.offsets.partitions(group_id) if one[0] in topic_ids]
         for partition in (*event.partitions, *whole):
             deleted = (None, topic_ids.get(partition[0]))

@@ -27,7 +27,7 @@ Partition = tuple[str, int]  # (topic, partition)
 
 
 class CommittedOffset(NamedTuple):
-    """A committed offset. Times in ms; an absent time, epoch or id is None."""
+    """A committed offset. Times are in ms; an absent time, epoch or id is None."""
 
     offset: int
     metadata: str
@@ -206,8 +206,8 @@ class OffsetOrder:
     def __init__(self) -> None:
         self._registry = SnapshotRegistry()
         self._committed = _Table(self._registry)
-        # Producer ids have 64 bits, which this map hashes in another way than Java. That does no
-        # harm: no answer depends on the order of this map.
+        # This map hashes producer ids, which have 64 bits, differently than Java. That is harmless:
+        # no answer depends on the order of this map.
         self._pending = TimelineHashMap[int, _Table](self._registry)
         self._open = _Table(self._registry)
         self._numbers = count()

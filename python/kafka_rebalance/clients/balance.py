@@ -8,17 +8,17 @@ Each rebalance is answered in these steps:
    claims only what the last target gives it or what it claimed before, that target is used again.
    So the second round of a cooperative rebalance takes no further partition from a member.
 2. Else `balanced` or `weighted` computes a new target. `weighted` without fresh weights takes
-   nothing from an owner; it hands out partitions without an owner, by their number. With weights,
+   nothing from an owner; it spreads partitions without an owner evenly by number. With weights,
    members without any partition first get an even share of the load, whatever the budget: else
    those that join late would wait for many rebalances. The leader requests that rebalance as soon
    as it has weights, once for these members. If a new leader finds partitions without an owner,
    this may be the second round of another leader: with a budget or weights, it takes nothing.
 3. In a cooperative group, a partition is withheld if its new owner does not claim it and another
    member does, however old that claim is: the other member may still read it. A claim that a member
-   repeats after two answers against it is ignored: else the partition would be withheld for ever.
+   repeats after two answers against it is ignored: else the partition would be withheld forever.
 
 While the consumer leads, a thread reads the weights. A consumer that led the last rebalance but not
-this one ends its thread, so a group's offsets are read by one member only.
+this one stops its thread, so only one member reads a group's offsets.
 
 Source   docs/balance.md; for step 3, KIP-429 and CooperativeStickyAssignor (Kafka 4.4.0).
 """
@@ -84,7 +84,7 @@ class PlugInOptions(Frozen):
 
     @property
     def taking_nothing(self) -> str:
-        """The assignor with a budget of 0 in place of the given one."""
+        """Returns the assignor with a budget of 0 in place of the given one."""
         others = [one for one in self.settings.split("&") if one and not one.startswith("budget=")]
         return f"{self.assignor}?{'&'.join([*others, 'budget=0'])}"
 
@@ -171,7 +171,7 @@ class Leading:
         return found[0] if found is not None and now - found[1] <= MAX_AGE_S else {}
 
     def end_round(self) -> None:
-        """Ends the thread if another member led the rebalance that has just ended."""
+        """Stops the thread if another member led the rebalance that has just ended."""
         if not self._has_led:
             self.stop()
         self._has_led = False
@@ -397,7 +397,7 @@ class Load:
     ) -> None:
         from kafka_rebalance.live.cluster import kafka_module
 
-        kafka_module()  # imported now: a thread that imports it delays the rebalance of its leader
+        kafka_module()  # imported now, as a later import in the thread would delay the rebalance
         self._server, self._configs, self._catch_up = bootstrap_server, configs, catch_up
         self._before: dict[str, tuple[float, dict[TopicPartition, int]]] = {}
 

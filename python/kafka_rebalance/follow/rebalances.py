@@ -2,8 +2,8 @@
 """Rebalances of live groups, each with its causes and with the verdict of `watch`.
 
     from records        history's row of a classic group's record; no rebalance is missed
-    from descriptions   a row of the differences between two descriptions, for groups whose broker
-                        assigns, and for all groups if no records can be read
+    from descriptions   a row of the differences between two descriptions, for broker-assigned
+                        groups, and for all groups if no records can be read
 
 Differs  two descriptions show neither when the rebalance happened nor why a member is missing, and
          several rebalances between them are one row, whose `gap` counts the other epochs.

@@ -144,7 +144,7 @@ def group_of(key: Key, data: bytes) -> str | None:
 
 
 def read_record(group: GroupHistory, key: Key, record: OffsetsRecord) -> Iterator[_Row]:
-    """Yields the row of a classic group's record; a tombstone, which ends the group, has none."""
+    """Yields the row of a classic group's record; a tombstone deletes the group and has no row."""
     if not isinstance(key, GroupMetadataKey):
         read = read_group_key(record.key)
         if read is None or read.type.role != "METADATA":

@@ -167,7 +167,7 @@ def _expressions(table: str) -> tuple[tuple[str, re.Pattern[str]], ...]:
 
 
 def _unwrapped(line: str) -> tuple[str, int | None]:
-    """Returns a line's text, and its time in ms if only its JSON object has one; else None."""
+    """Returns a line's text, and the time (ms) of its JSON object if the text contains none."""
     if not line.lstrip().startswith("{"):
         return line, None
     try:

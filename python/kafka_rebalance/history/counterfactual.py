@@ -10,12 +10,10 @@
    the play assigned to them, not those in the record.
 
 4. A consumer group (KIP-848) is also played under the brokers' assignors, by the rounds of
-   `plans/broker_rounds.py`. Share and streams groups have only one assignor, so they are not
-   played.
+   `plans/broker_rounds.py`. Share and streams groups have only one assignor: they are omitted.
 
 The inventory holds the number of each topic's partitions. If the records so far contain higher
-partition numbers, or the inventory lacks the topic, the number is the smallest that fits the
-records.
+partition numbers, or the inventory lacks the topic, the number is the least that fits them.
 """
 
 from collections import defaultdict

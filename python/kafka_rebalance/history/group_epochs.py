@@ -16,7 +16,7 @@ target. So:
 4. If a static member comes back under a new id and nothing else changes, its record is written, but
    no new epoch. The row is then one of a generation that was written again.
 5. If no record shows why a member is gone, and its client is back in the next epoch, less than a
-quarter of the session timeout later, the member has left.
+   quarter of the session timeout later, the member has left.
 
 In a streams group, a partition is an active task, with its subtopology's id as the topic. In a
 share group, several members own a partition, and nobody revokes.

@@ -20,10 +20,10 @@
    resubscription. Kafka Streams' leader sends each thread the time at which to join again: if that
    is at once, the rebalance is a follow-up, else a probing rebalance.
 7. If the record of the classic group is deleted and a record of a broker-assigned group is written
-at once, the group was converted. Members that left the classic group in a rebalance that did not
-complete are missing in the new group. A conversion back is a classic record with members
-   after the records of a consumer group; all members join again then, which is a follow-up.
-8. If the broker assigns, the epochs are also compared by the topics' hash, by a streams group's
+   at once, the group was converted. Members that left the classic group in a rebalance that did not
+   complete are missing in the new group. A conversion back is a classic record with members after
+   the records of a consumer group; all members join again then, which is a follow-up.
+8. Epochs of a broker-assigned group are also compared by the topics' hash, by a streams group's
    settings, and by the partitions that a share group has initialised.
 
 A rebalance can have many causes: a row lists them all, in the order of `recorded.CAUSES`.
@@ -50,7 +50,7 @@ from .recorded import (
 )
 
 BACK_WITHIN_MS = 600_000
-"""A new member id can be a former member that came back, if that one left at most this long ago."""
+"""A new member id can be a former member that came back, if it left at most this long ago."""
 
 AFTER_EFFECT_MS = 2_000
 """A rebalance without another cause is a follow-up if the last record is at most this old."""
@@ -133,7 +133,7 @@ class GroupHistory:
         self._forget()
 
     def broker_group(self, key: RecordKey, record: OffsetsRecord) -> RecordedRebalance | None:
-        """Called for an epoch of a group whose broker assigns; returns the row of a conversion."""
+        """Called for an epoch of a broker-assigned group; returns a conversion's row, if any."""
         deleted_ms, self._deleted_ms = self._deleted_ms, None
         self._by_broker = True
         near = deleted_ms is not None and record.timestamp_ms - deleted_ms <= CONVERTED_WITHIN_MS

@@ -13,11 +13,10 @@ record. Then:
    follow-up (a line shows when a rebalance began, a record only when it ended);
 4. late writes of the coordinator are a cause outside the group;
 5. in a broker-assigned group, some epochs have no line: the line about a missing member belongs to
-the epoch that was written at that time.
+   the epoch that was written at that time.
 
-The times of lines and records come from one clock, but lines do not name their time zone. So the
-zone is computed: the median difference of "assigned" lines and their records, rounded to 15
-minutes.
+The times of lines and records come from one clock, but lines do not name their zone. So the zone
+is computed: the median difference of "assigned" lines and their records, rounded to 15 minutes.
 """
 
 from collections import defaultdict
@@ -198,7 +197,7 @@ def _by_rank(causes: Iterable[Cause]) -> tuple[Cause, ...]:
 
 
 def _nearest(rounds: Sequence[tuple[int, RoundLines]], row: RecordedRebalance) -> RoundLines | None:
-    """Returns the lines within 10 s of the record: others may be of a deleted group of its name."""
+    """Returns the lines within 10 s of the record: others may be of a deleted group of this id."""
     near = min(rounds, key=lambda one: abs(one[0] - row.written_ms), default=None)
     if near is None or abs(near[0] - row.written_ms) > _NEAR_MS:
         return None

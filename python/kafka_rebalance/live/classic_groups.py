@@ -32,7 +32,7 @@ def described_line(group: Any) -> _Line:
     """Returns a line without topics; its generation is the newest that a member sent, plus 1."""
     assignor = group.protocol_data
     sent = sent_members(group)
-    # The coordinator holds no bytes of a member to which the leader sent nothing.
+    # The coordinator stores no assignment for a member to which the leader sent nothing.
     given = [
         _read(wire.decode_assignment, one.member_assignment, f"members[{i}].assignment")
         if one.member_assignment
@@ -60,9 +60,9 @@ def described_line(group: Any) -> _Line:
 
 
 def sent_members(group: Any) -> tuple[Member, ...]:
-    """Returns a described group's members, by the subscriptions in their last JoinGroup."""
+    """Returns a described group's members, read from the subscriptions in their last JoinGroup."""
     _, protocol = LISTED.get(group.protocol_data, ("", ""))
-    is_eager = protocol == "eager"  # then members run aiokafka's plug-in: user data as of sticky
+    is_eager = protocol == "eager"  # so members run the plug-in for aiokafka: sticky's user data
     assignor = "sticky" if is_eager else group.protocol_data
     sent = tuple(
         sent_member(

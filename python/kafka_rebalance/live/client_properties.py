@@ -7,7 +7,7 @@
 Settings have Kafka's names (`security.protocol`, `sasl.jaas.config`, `ssl.truststore.location`). If
 the file lacks a setting, it is read from the environment: `sasl.jaas.config`, for example, from
 KAFKA_REBALANCE_SASL_JAAS_CONFIG. Settings that do not concern security are ignored, except for
-`client.id`. Most security settings that kafka-python cannot follow are errors.
+`client.id`. Most security settings that kafka-python cannot apply are errors.
 """
 
 import importlib

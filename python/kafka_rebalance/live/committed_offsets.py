@@ -19,7 +19,7 @@ from kafka_rebalance.group.model import TopicPartition
 from .cluster import admin_client, kafka_module, may_pass
 
 NO_LEADER = -1
-"""The leader id that Metadata has for a partition without a leader."""
+"""The leader id of a partition without a leader in Metadata."""
 
 
 def group_lags(
@@ -109,7 +109,7 @@ def _ends(
     partitions: Iterable[Any],
     isolation: str = "READ_COMMITTED",
 ) -> tuple[dict[Any, int], set[int]]:
-    """Returns partition -> end, and the ids of leaders that do not answer, with `NO_LEADER`."""
+    """Returns partition -> end, and the ids of leaders that do not answer, such as `NO_LEADER`."""
     offsets = importlib.import_module("kafka.protocol.consumer.offsets")
     errors = importlib.import_module("kafka.errors")
     level = getattr(offsets.IsolationLevel, isolation)

@@ -2,12 +2,12 @@
 """Reads all records of `__consumer_offsets` in a live cluster.
 
 1. The cluster reports the first offset and the end of each partition; records that are written
-   later are left out. If a partition's leader does not answer, the partition is left out, and
-   named.
+   later are left out. If a partition's leader does not answer, the partition is left out and
+   reported.
 2. One consumer without a group reads one partition after another, so the caller can finish each
    partition before the next one begins.
 
-`FollowedLog` keeps reading; after an error, it continues behind the last record.
+`FollowedLog` keeps reading; after an error, it continues after the last record.
 
 Each broker lists the groups whose partition of this topic it leads. So groups are missing
 (`problems`) if a broker does not answer, or if a partition has no leader: the broker that led it is
@@ -39,7 +39,7 @@ _PARTITIONS_NAMED = 10
 
 
 def problems(silent: Mapping[int, str], offsets_topic: Mapping[str, Any]) -> Iterator[str]:
-    """Yields a clause for each reason why groups are missing; `silent`: broker -> its error."""
+    """Yields a clause for each reason why groups are missing; `silent` maps broker -> its error."""
     for broker, error in silent.items():
         yield f"broker {broker} does not list its groups ({error}), so they are missing"
     partitions = offsets_topic["partitions"]
@@ -84,7 +84,7 @@ def offsets_records(
 ) -> Iterator[OffsetsRecord]:
     """Yields the topic's records, up to the end of each partition at the first request.
 
-    Given `newest`, only this many offsets in all are read: equally many at the end of each
+    Given `newest`, only this many offsets in all are read: the same number at the end of each
     partition.
 
     Given `groups`, only the partitions with the records of these groups are read. `configs` are

@@ -2,7 +2,7 @@
 """Sends requests for which kafka-python has no classes, through a KafkaAdminClient.
 
 kafka-python calls methods of `_Request`, and of the response class in the request's header. Errors:
-those of kafka-python, such as IncompatibleBrokerVersion if the broker lacks the request.
+those of kafka-python, such as IncompatibleBrokerVersion if the broker does not support the request.
 """
 
 import importlib

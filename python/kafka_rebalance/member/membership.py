@@ -50,7 +50,7 @@ class Role(Protocol):
         """Returns whether `prepare` waits before it revokes; poll then returns no records."""
 
     def wants_in(self) -> bool:
-        """Returns whether the member is to be in a group."""
+        """Returns whether the member wants to be in a group."""
 
     def has_news(self, state: "Membership") -> bool:
         """Returns whether the role needs a rejoin, for example after a changed subscription."""
@@ -96,7 +96,7 @@ class Generation(NamedTuple):
 
 
 class SentRequest(NamedTuple):
-    """An unanswered request. `generation` is the classic member's generation when it sent it."""
+    """An unanswered request. `generation` is the classic member's when it sent the request."""
 
     request: Request
     expires_ms: int
@@ -196,7 +196,7 @@ class AnyMembership(Mutable):
 
 
 class Membership(AnyMembership):
-    """The state of a member of a classic group, beside the state that both protocols share."""
+    """The state that only members of classic groups have."""
 
     role: Role
     _: KW_ONLY

@@ -7,8 +7,8 @@
 
 The caller sends every Send and reports Answered or Failed, calls `handle(Tick(), t)` when
 `next_deadline_ms()` is `t`, and polls. After Revoked, Assigned or Lost in a poll it reports
-CallbackCompleted when the callback has returned; heartbeats go on meanwhile. Unsubscribe and Close
-themselves wait for their callback. Only the member id and back-offs are random, from `rng`.
+CallbackCompleted when the callback has returned; heartbeats continue meanwhile. Unsubscribe and
+Close themselves wait for their callback. Only the member id and back-offs are random, from `rng`.
 
 With `client_library` "librdkafka", the consumer reconciles as librdkafka does (`reconciliation`).
 
@@ -34,7 +34,7 @@ _S = ConsumerMemberState
 
 
 class AsyncConsumer:
-    """A consumer of a group whose broker assigns; the module's docstring explains its use."""
+    """A consumer in a broker-assigned group; the module's docstring explains its use."""
 
     kind: Literal["async"] = "async"
     reads_in_poll = False  # the background thread reads responses
@@ -70,7 +70,7 @@ class AsyncConsumer:
     def is_in_poll(self) -> bool:
         """Returns whether the last poll is still running, with callbacks left to run.
 
-        In librdkafka, a poll that has revoked partitions goes on until it has assigned new ones.
+        In librdkafka, a poll that has revoked partitions continues until it has assigned new ones.
         """
         state = self._state
         running = state.reconciliation

@@ -98,7 +98,7 @@ class Call(NamedTuple):
 
 
 Restore = Callable[[int, int], int]
-"""Takes how many records a copy was behind, and the ms since then; returns how many it is now."""
+"""Takes how many records a copy was behind, and the ms since; returns how many it is behind now."""
 
 
 @dataclass
@@ -106,7 +106,7 @@ class Running:
     """An application at some moment: which thread has which task, and how far behind each copy is.
 
     `behind` holds the records between a copy of a task's state and the end of its changelogs.
-    `owners` holds the process of each active task after the last call, also if it has left since;
+    `owners` holds the process of each active task after the last call, even if it has left since;
     `ended` are the active tasks of threads that have left. `pauses` are the processes that were
     away without a rebalance, each with the time in ms and the number of calls before.
     """
@@ -134,7 +134,7 @@ class Running:
         return NEW if process_id == self.new else uuid_text(process_id)
 
     def leave(self, member_ids: Iterable[str]) -> None:
-        """Removes threads; when the last thread of a process leaves, its disk goes with it."""
+        """Removes threads; when the last thread of a process leaves, the disk is lost, too."""
         for member_id in member_ids:
             self.ended += self.tasks.pop(member_id).active
         left = tuple(one for one in self.application.threads if one.member_id in self.tasks)

@@ -110,7 +110,7 @@ class Replay(NamedTuple):
 
     @property
     def deadline(self) -> tuple[str, int] | None:
-        """Returns the member that triggers the next probing rebalance, and when in epoch ms."""
+        """Returns the member that triggers the next probing rebalance, and its time in epoch ms."""
         found = ((one, each.info.next_rebalance_ms) for one, each in self.assigned.items())
         return next((one for one in found if one[1] not in (0, NO_REBALANCE)), None)
 
@@ -373,7 +373,7 @@ def _at_last_call(application: Application, assigned: Mapping[str, SentAssignmen
 
 
 def _fresh(application: Application) -> list[Uuid]:
-    """Returns the processes whose threads sent that they own nothing."""
+    """Returns the processes whose threads reported that they own nothing."""
     owns = {one.info.process_id for one in application.threads if one.owned_partitions}
     return list(
         dict.fromkeys(
@@ -439,7 +439,7 @@ def _standbys(
     subtopologies: tuple[TopicsInfo, ...],
     assigned: Mapping[str, SentAssignment],
 ) -> int:
-    """Infers the standby replicas: the fewest of a stateful task, as few tasks have a warm-up."""
+    """Infers the standby replicas: the fewest that a stateful task has; warm-ups add to others."""
     stateful = Topology(application._replace(subtopologies=subtopologies)).stateful
     counts = dict.fromkeys(stateful, 0)
     for of in present_tasks(assigned).values():

@@ -61,7 +61,7 @@ class _OfBoth:
 
 
 class _Assignor(AbstractPartitionAssignor):  # type: ignore[misc]
-    """Makes a consumer's subscription, keeps its last assignment, and assigns if it is leader."""
+    """Makes a consumer's subscription, keeps its last assignment, and assigns for a leader."""
 
     name: ClassVar[str]
     sent_as: ClassVar[str | None] = None

@@ -62,7 +62,7 @@ def described_line(group: Any) -> _Line:
 def sent_members(group: Any) -> tuple[Member, ...]:
     """Returns a described group's members, read from the subscriptions in their last JoinGroup."""
     _, protocol = LISTED.get(group.protocol_data, ("", ""))
-    is_eager = protocol == "eager"  # so members run the plug-in for aiokafka: sticky's user data
+    is_eager = protocol == "eager"  # if so, they run aiokafka's plug-in: user data is sticky's
     assignor = "sticky" if is_eager else group.protocol_data
     sent = tuple(
         sent_member(

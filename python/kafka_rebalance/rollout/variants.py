@@ -57,7 +57,7 @@ def _closing(now: Variant) -> Iterator[Variant]:
 
 
 def _ids(now: Variant) -> Iterator[Variant]:
-    """Yields static members with sessions longer than a restart; for a Deployment, also dynamic."""
+    """Yields static members with sessions longer than a restart; a Deployment also gets dynamic ones."""
     static = {one.config.group_instance_id is not None for one in now.scenario.members}
     lines, workload, scenario = list[str](), now.workload, now.scenario
     if not workload.is_stateful:
@@ -105,7 +105,7 @@ def _kinds(now: Variant) -> Iterator[Variant]:
 
 
 def _pods(now: Variant) -> Iterator[Variant]:
-    """Yields deploys with other numbers of pods at a time: all, or one."""
+    """Yields deploys that replace another number of pods at a time: all, or one."""
     was, replicas = now.workload, now.workload.replicas
     others = {
         "surge": replace(was, strategy=ROLLING, max_surge=replicas, max_unavailable=0),

@@ -34,7 +34,7 @@ _ABSENT: dict[Library, tuple[str, ...]] = {
 
 
 def _outside(client: Client, _: Surroundings) -> dict[str, str]:
-    """Returns the settings whose values exceed librdkafka's limits, each with a text on it."""
+    """Returns the settings whose values exceed librdkafka's limits, each with a text about it."""
     return {
         name: f"{name} {client[name]} is not within {limits[0]} to {limits[1]}"
         for name, (*_, limits) in SETTINGS.items()
@@ -44,7 +44,7 @@ def _outside(client: Client, _: Surroundings) -> dict[str, str]:
 
 
 def _misspelt(client: Client, _: Surroundings) -> dict[str, str]:
-    """Returns the names that nearly equal the name of a setting, each with a question."""
+    """Returns the names that nearly equal the name of a setting, each with a question about it."""
     near = {name: nearest(name, SETTINGS, 0.9) for name in client.names if name not in SETTINGS}
     return {name: f"{name} is not a setting; is it {one}?" for name, one in near.items() if one}
 

@@ -67,7 +67,7 @@ class Fault(NamedTuple):
 
 
 class Broken(NamedTuple):
-    """An answer of which a client gets only the first bytes; its connection then closes or hangs."""
+    """An answer that is cut after its first bytes; the connection then closes, or hangs."""
 
     fields: Mapping[str, Any] | Response
     sent: int

@@ -9,7 +9,7 @@
 3. After an answer with withheld tasks, the next call follows at once, a few seconds later at most.
    Whether a copy is restored by then depends on its records and on which thread rejoins first. So
    there are two bounds: nothing is restored, or, if `is_quick`, as much as in `FOLLOW_UP_MS`.
-4. Else, if a probing rebalance is due, the next call is at its time; until then, each thread
+4. Otherwise, if a probing rebalance is due, the next call is at its time; until then, each thread
    restores its tasks.
 5. Without either, the application is stable.
 

@@ -65,7 +65,7 @@ class _Assignor(AbstractPartitionAssignor):  # type: ignore[misc]
 
     name: ClassVar[str]
     sent_as: ClassVar[str | None] = None
-    """The assignor in whose format members send their user data; None: the one called `name`."""
+    """The assignor in whose format members send their user data; for None, it is `name`."""
     rack_id: str | None = None
     _options: PlugInOptions | None = None
 

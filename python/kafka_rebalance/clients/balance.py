@@ -4,10 +4,10 @@
 Each rebalance is answered in these steps:
 
 1. If members and topics are as in the last answer, and that answer withheld partitions or is
-   younger than `FREEZE_S`, the weights of the last answer are used again. If also each member
-   claims only what the last target gives it or what it claimed before, that target is used again.
-   So the second round of a cooperative rebalance takes no further partition from a member.
-2. Else `balanced` or `weighted` computes a new target. `weighted` without fresh weights takes
+   younger than `FREEZE_S`, the weights of the last answer are used again. If each member also
+   claims only what the last target assigns to it or what it claimed before, that target is used
+   again. So the second round of a cooperative rebalance takes no further partition from a member.
+2. Otherwise `balanced` or `weighted` computes a new target. `weighted` without fresh weights takes
    nothing from an owner; it spreads partitions without an owner evenly by number. With weights,
    members without any partition first get an even share of the load, whatever the budget: else
    those that join late would wait for many rebalances. The leader requests that rebalance as soon
@@ -183,8 +183,8 @@ class Leading:
     def _without_repeated(self, members: tuple[Member, ...]) -> tuple[Member, ...]:
         """Returns the members without the claims that a third answer would withhold.
 
-        A member that missed an answer still claims what it had, so one such claim is no error. An
-        answer that did not reach even its leader does not count.
+        A member that missed an answer still claims what it had, so one such claim is not an error.
+        An answer that did not reach even its leader does not count.
         """
         if self._last is None or self._has_led or not self.options.is_cooperative:
             return members

@@ -68,7 +68,7 @@ class Listener(Protocol):
 
 
 class FollowedCluster:
-    """Follows the groups that `is_wanted` accepts; if `names` is given, only groups among these.
+    """Follows the groups that `is_wanted` accepts; if `names` is given, only groups in it.
 
     `by_records` is True while the log shows the rebalances of classic groups. If `reads_log` is
     False, only descriptions are read.
@@ -212,9 +212,9 @@ class FollowedCluster:
     def _has_settled(self, look: int, group: GroupSpec) -> bool:
         """Returns whether the rebalance is over: no partition lacks an owner, or nothing changes.
 
-        While a partition has no owner, a cooperative group may be between two rounds. But if the
-        broker assigns, a new topic or a share group's new partition may have no owner until a
-        later epoch, so the wait is limited.
+        While a partition has no owner, a cooperative group may be between two rounds. But in a
+        broker-assigned group, a new topic or a share group's new partition may have no owner until
+        a later epoch, so the wait is limited.
         """
         now_s = time.monotonic()
         known, since_s = self._between.get(group.group_id, (0, now_s))
@@ -290,7 +290,7 @@ def has_target(line: Mapping[str, Any]) -> bool:
     """Returns whether a broker-assigned group's line already shows the target of its epoch.
 
     consumer groups   if the newest target is the epoch's. Members reach it later, in steps
-    share groups      if all members have the epoch; descriptions have no target
+    share groups      if all members are in the epoch; descriptions have no target
     streams groups    if both hold: the next target depends on the tasks that members then have
     """
     epoch = line.get("assignment_epoch")
@@ -312,7 +312,7 @@ def _read(line: str | None) -> GroupSpec | None:
 def _differs(before: GroupSpec | None, after: GroupSpec) -> bool:
     """Returns whether the group has rebalanced.
 
-    It has if its assignor or owners differ; if broker-assigned, its epoch or members.
+    It has if its assignor or owners have changed or, if broker-assigned, its epoch or members.
     """
 
     def state(group: GroupSpec | None) -> object:

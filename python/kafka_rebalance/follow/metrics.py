@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The metrics of groups, as lines of OpenMetrics.
 
-Each group keeps its lines, and only the lines of groups that changed are made again: with 10,000
-groups, to make an object for each sample would take seconds per page.
+Each group keeps its lines, and only the lines of groups that changed are rebuilt: with 10,000
+groups, making an object for each sample would take seconds per page.
 
 Source   OpenMetrics 1.0. Labels name groups, never members; a name is written as `shown` writes it.
 """

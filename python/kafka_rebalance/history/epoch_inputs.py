@@ -9,7 +9,8 @@
 3. Every partition of a subscribed topic, and every task, is in the new targets: they show the
    numbers of partitions, and a topic that they lack was deleted or is not read. A share group's
    record lists the partitions that can be read.
-4. If just one topic id has no name, and just one subscribed name has no id, they belong together.
+4. If exactly one topic id has no name, and exactly one subscribed name has no id, they belong
+   together.
 """
 
 from collections import Counter
@@ -170,7 +171,7 @@ class EpochInputs(Frozen):
         )
 
     def difference(self, group: GroupSpec, answer: Assignment) -> str:
-        """Returns in words the first difference between an answer and the targets; "" if none."""
+        """Returns the first difference between an answer and the targets, in words; "" if none."""
         ids = {topic.topic_id: topic.name for topic in group.topics}
         names = {one: ids[id_of(one)] for one in self._counts(self.targets) if ids}
         for member in self.members:

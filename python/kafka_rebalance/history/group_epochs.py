@@ -10,7 +10,7 @@ target. So:
 
 1. An epoch's record opens a generation with the members of that moment.
 2. The record of the targets' epoch completes it, or the next epoch does. `GroupHistory` compares it
-   with the generation before, as for classic groups, and infers the causes.
+   with the previous generation, as for classic groups, and infers the causes.
 3. Until the next epoch, the members' current assignments show whom the broker asked to revoke, when
    each had done so, when all had their targets, and how long a partition was between two owners.
 4. If a static member comes back under a new id and nothing else changes, its record is written, but
@@ -114,7 +114,7 @@ class _Reconciliation:
 class GroupEpochs:
     """The part of `GroupHistory` for broker-assigned groups: reads records, yields their rows.
 
-    A row is yielded when the next epoch begins, because it is not complete before.
+    A row is yielded when the next epoch begins, because it is not complete before that.
     """
 
     def __init__(
@@ -136,7 +136,7 @@ class GroupEpochs:
         self._added: dict[str, int] = {}  # topics whose new partitions a share group found
         self._patterns: dict[str, tuple[str, ...]] = {}
         self._topology: StreamsTopology | None = None
-        self._asked: dict[str, tuple[int, int]] = {}  # member -> revokes since, how many
+        self._asked: dict[str, tuple[int, int]] = {}  # member -> (must revoke since, how many)
         self._free: dict[TopicPartition, int] = {}  # partition -> when its owner released it
         self._open: _Epoch | None = None
         self._last: _Epoch | None = None
@@ -324,7 +324,7 @@ class GroupEpochs:
         )
 
     def _complete(self, time_ms: int, inputs: EpochInputs | None = None) -> None:
-        """Compares the open epoch with the one before, once the open epoch's targets are known."""
+        """Compares the open epoch, once its targets are known, with the previous epoch."""
         epoch = self._open
         if epoch is None or time_ms < epoch.record.timestamp_ms:
             return

@@ -13,10 +13,10 @@
    again. If it claimed them because it had missed the assignment before, the leader's answers alone
    would not have caused this rebalance.
 6. If nothing differs, a member asked for the rebalance. If a topic is assigned only now, the leader
-   learned of it late: a follow-up. Any such rebalance within two seconds of the one before is a
-   follow-up, too. Its reason can be that a topic lost its last subscriber, that a new leader saw
-   unequal subscriptions, that partitions were added, or that a client joined again at once, such as
-   kafka-python on a busy machine. If a static member restarts with other topics, it is a
+   learned of it late, which is a follow-up. Any such rebalance within two seconds of the one before
+   is a follow-up, too. Its reason can be that a topic lost its last subscriber, that a new leader
+   saw unequal subscriptions, that partitions were added, or that a client joined again at once,
+   such as kafka-python on a busy machine. If a static member restarts with other topics, it is a
    resubscription. Kafka Streams' leader sends each thread the time at which to join again: if that
    is at once, the rebalance is a follow-up, else a probing rebalance.
 7. If the record of the classic group is deleted and a record of a broker-assigned group is written
@@ -58,7 +58,7 @@ AFTER_EFFECT_MS = 2_000
 CONVERTED_WITHIN_MS = 1_000
 """A deletion and a first record of the other protocol within this time are a conversion.
 
-The coordinator writes both at once. After a longer time, the first record is of a new group.
+The coordinator writes both at once. After a longer time, the first record belongs to a new group.
 """
 
 _NEVER_SYNCED = "never recorded: the leader had not answered when the next rebalance began"
@@ -94,7 +94,7 @@ class GroupHistory:
         self._gone: dict[tuple[str, ...], list[_Gone]] = {}
         self._deleted_ms: int | None = None  # time of the last tombstone
         self._by_broker = False  # whether the last record is one of a broker-assigned group
-        self._classic: RecordedGeneration | None = None  # the last one before a deletion
+        self._classic: RecordedGeneration | None = None  # the last generation before a deletion
         self._forget()
 
     def _forget(self) -> None:
@@ -407,7 +407,7 @@ def _asked(
 
 
 def _first(now: RecordedGeneration) -> int:
-    """Returns the first generation; if the broker assigns, the first epoch that has members."""
+    """Returns the first generation or, in a broker-assigned group, the first epoch with members."""
     return 1 if now.group_type == "classic" else 2
 
 

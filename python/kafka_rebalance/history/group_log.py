@@ -143,7 +143,7 @@ class RecordedGeneration(Frozen):
 
     @cached_property
     def rejoin_ms(self) -> dict[str, int]:
-        """Returns, for each thread of a classic Kafka Streams group, when it is to join again.
+        """Returns, for each thread of a classic Kafka Streams group, when it must join again.
 
         Times are in ms of the leader's clock. 0 means at once: the thread's process waits for a
         task that another thread must first revoke. Any other time is the time of a probing

@@ -145,7 +145,7 @@ _UNSIZED = ("gone", "requested")
 
 
 def _spared(rows: Sequence[RecordedRebalance], kind: str) -> list[RecordedRebalance]:
-    """Returns the rebalances of a storm that the remedy of `kind` would have spared."""
+    """Returns the rebalances of a storm that the remedy of `kind` would have prevented."""
     if kind == "rejoined":
         return _of_restarts(rows, [one for row in rows for one in row.back])
     if kind in ("joined", "left"):  # a run of such rows would have been one row

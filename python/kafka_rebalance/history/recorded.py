@@ -49,7 +49,7 @@ CAUSE_RANK = {kind: rank for rank, kind in enumerate(CAUSES)}
 
 @dataclass(frozen=True, slots=True)
 class Cause:
-    """One cause of a rebalance. `members` are the members that caused it, as far as known."""
+    """One cause of a rebalance. `members` are those known to have caused it."""
 
     kind: str
     certainty: Certainty = "exact"

@@ -118,8 +118,8 @@ def broker_line(group: BrokerGroup, topics: Iterable[str]) -> dict[str, Any]:
     named, members = sorted(topics), tuple[BrokerMember, ...](group.members)
     patterns = {one.topic_regex for one in group.members}
     has_names = any(one.subscribed_topic_names for one in group.members)
-    # A broker treats such subscriptions as different, even if their topics are equal. A line has
-    # only topic names: equal ones would select the algorithm for equal subscriptions.
+    # A broker treats such subscriptions as different, even if their topics are equal. A line
+    # contains only topic names: equal ones would select the algorithm for equal subscriptions.
     if has_pattern(group) and (len(patterns) > 1 or has_names):
         raise GroupError("members", "different patterns, or patterns and names: not predicted")
     return {

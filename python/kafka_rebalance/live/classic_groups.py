@@ -125,7 +125,7 @@ def subscribed_protocol(
     2. "cooperative" if each member whose client allows mixed lists rejoined and claims partitions.
        If only some claim, the other members are eager (in a switch, between its two bounces), idle,
        or new: a new Java member with Kafka's default list, range and cooperative-sticky, is eager.
-       So the answer is then None.
+       The answer is then None.
     3. "eager" if a member rejoined, no member claims partitions, every client allows mixed lists,
        and the members that rejoined had partitions to claim. They had partitions to claim if a
        dynamic member is new, so that a join caused the rebalance, and if there are more partitions
@@ -137,7 +137,7 @@ def subscribed_protocol(
     - a topic was created, or all earlier owners left;
     - the members that rejoined changed their subscriptions, and had revoked all partitions of the
       topics that they left;
-    - the new member is the first of a switch's second bounce: it lists cooperative assignors alone,
+    - the new member is the first of a switch's second bounce: it lists only cooperative assignors,
       while the others are still eager.
     """
     # 1.

@@ -19,7 +19,7 @@ from kafka_rebalance.group.model import TopicPartition
 from .cluster import admin_client, kafka_module, may_pass
 
 NO_LEADER = -1
-"""The leader id of a partition without a leader in Metadata."""
+"""The id that Metadata shows as the leader of a partition without a leader."""
 
 
 def group_lags(

@@ -164,12 +164,12 @@ def snapshot_lines(
     `user_data`. They describe the form of the member's last subscription; its next one will have
     this form, too.
 
-    The line of a classic Kafka Streams group has `application` (docs/streams-classic.md), which
-    costs three more requests, unless `applications` is False.
+    The line of a classic Kafka Streams group contains `application` (docs/streams-classic.md),
+    which costs three more requests, unless `applications` is False.
 
     A topic's `leaderless` lists the numbers of its partitions that have no leader, if any.
 
-    A group of a cooperative assignor has `rebalance_protocol` if its members' last subscriptions
+    The line of a cooperative group contains `rebalance_protocol` if its members' last subscriptions
     show whether they are eager (`live/classic_groups.py`).
 
     Raises MissingExtra without kafka-python 3, when the first line is requested; ClusterError if

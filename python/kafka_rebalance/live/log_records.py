@@ -64,7 +64,7 @@ class RecordColumns:
         return bool(self._rows)
 
     def batch(self) -> "pa.RecordBatch":
-        """Returns the records collected so far as a batch, and starts a new one."""
+        """Returns the records collected so far as a batch, and starts a new batch."""
         import pyarrow as pa
 
         rows = len(self._rows)

@@ -89,7 +89,7 @@ def offsets_records(
 
     Given `groups`, only the partitions with the records of these groups are read. `configs` are
     made by `client_configs`. `on_progress` is called with the number of offsets read so far, and
-    the number of all; offsets whose records compaction has removed count, too. `on_missing` is
+    their total number; offsets whose records compaction has removed count, too. `on_missing` is
     called with a clause that names the partitions whose leader does not answer, if there are any;
     without it, they are an error.
     """
@@ -269,8 +269,9 @@ def group_leaders(
     """Returns group id -> member id of the group's last leader; DescribeGroups lacks this id.
 
     The id is in the group's newest metadata record. The partitions with these records are read
-    from their beginning, which takes long with many commits. Groups without a leader are left out.
-    For `configs`, see `snapshot`. Errors: ClusterError; MissingExtra without kafka-python 3.
+    from their beginning, which takes a long time if there are many commits. Groups without a leader
+    are left out. For `configs`, see `snapshot`. Errors: ClusterError; MissingExtra without
+    kafka-python 3.
     """
     groups = set(group_ids)
     leaders: dict[str, str] = {}

@@ -2,7 +2,7 @@
 """Handles the responses to a member's requests, and requests that get no response.
 
 The member's reactions to error codes are tables; `react` carries out a reaction. The responses to
-commits are handled by the role (`subscriber.py`), with a table of this file.
+commits are handled by the role (`subscriber.py`), with a table in this file.
 
 Source   JoinGroup-, SyncGroup-, Heartbeat- and OffsetCommitResponseHandler (Kafka 4.4.0);
          docs/behaviour/member.md#2-coordinator-discovery, docs/behaviour/member.md#4-join,

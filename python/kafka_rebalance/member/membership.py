@@ -96,7 +96,7 @@ class Generation(NamedTuple):
 
 
 class SentRequest(NamedTuple):
-    """An unanswered request. `generation` is the classic member's when it sent the request."""
+    """An unanswered request, with the `generation` of the classic member when it was sent."""
 
     request: Request
     expires_ms: int

@@ -10,9 +10,9 @@ stops connectors and tasks.
                 after a revocation, for a newer configuration, or when the leader's delay is over
 
 The steps use three configurations: a report contains the offset of the newest one. A leader assigns
-the one that it reported, unless another worker reported a newer one. `settle` uses the one that the
-herder last applied. If the applied configuration is newer than the leader's, the worker joins
-again.
+the configuration that it reported, unless another worker reported a newer one. `settle` uses the
+one that the herder last applied. If the applied configuration is newer than the leader's, the
+worker joins again.
 
     downgrade   incremental workers that follow an eager leader stop nothing, as in Kafka: work that
                 has moved to other workers keeps running on its old worker until that worker stops

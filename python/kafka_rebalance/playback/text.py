@@ -7,7 +7,7 @@
     3.0s g PreparingRebalance -> CompletingRebalance generation=1
 
 A block contains comments and commands, then `----` and the results of the commands, as lines. Empty
-lines separate blocks. `play` writes the results, also into a trace that has none yet.
+lines separate blocks. `play` writes the results, even into a trace that has none yet.
 
 A command consists of words and `name=value` options, quoted as in a shell. A duration is `250ms`,
 `3s`, `5m`, `1h`, `7d`, or a number of ms.

@@ -240,7 +240,7 @@ def _uneven(base: Scenario, random: Random) -> Scenario:
 
     After a rebalance, all members of a classic group send heartbeats at the same time. Java's
     heartbeat thread reads the clock every 100 ms (retry.backoff.ms), or when a poll wakes it: the
-    more rarely members poll, the sooner their times differ. A new process needs up to _COLD_MS for
+    less often members poll, the sooner their times differ. A new process needs up to _COLD_MS for
     its first JoinGroup response, so a slow member can miss a round.
     """
 

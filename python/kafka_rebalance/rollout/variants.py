@@ -18,7 +18,7 @@ _MOST_SESSION_MS = 60_000  # default of group.consumer.max.session.timeout.ms
 
 
 class Variant(Frozen):
-    """A group's scenario without the deploy, the workload, and the facts assumed of its pods."""
+    """A group's scenario without the deploy, the workload, and the facts assumed about its pods."""
 
     name: str
     lines: tuple[str, ...]

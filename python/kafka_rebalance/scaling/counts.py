@@ -68,7 +68,7 @@ class Count(Frozen):
     loads: Loads = field(default=(), repr=False)
     stopped_rate: float = field(default=0.0, repr=False)
     may_lose: bool = field(default=False, repr=False)
-    """Whether a topic loses its last subscriber if just these members leave."""
+    """Whether a topic loses its last subscriber if exactly these members leave."""
 
     def to_dict(self) -> dict[str, Any]:
         row = {one.name: getattr(self, one.name) for one in fields(self) if one.repr}
@@ -215,7 +215,7 @@ def _steps(total: int, most: int) -> set[int]:
 
 
 def _beyond(group: GroupSpec, last: int, load: KnownLoad, engine: Engine) -> Iterator[Count]:
-    """Yields counts above `last` up to a member for each partition: all or, if they are many, the
+    """Yields counts above `last` up to one member per partition: all or, if they are many, the
     steps of each topic and of the total.
     """
     totals = [*partition_or_task_counts(group).values()]

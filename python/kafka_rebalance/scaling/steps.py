@@ -67,7 +67,7 @@ def ranges_of(led: Sequence[RebalancePlan], samples: int | None) -> Ranges:
 def _other_ids(planned: RebalancePlan, draws: int) -> Iterator[RebalancePlan]:
     for number in range(1, draws + 1) if planned.has_guesses else ():
         ids = Draw(number, draws, planned.newcomers)
-        with suppress(AssignorThrows):  # it may throw with these ids only
+        with suppress(AssignorThrows):  # it may throw only with these ids
             yield replay(planned.group, planned.changes, planned.engine, ids, planned.possible)
 
 
@@ -85,7 +85,7 @@ def _other_leaving(planned: RebalancePlan, count: int, draws: int) -> Iterator[R
             for i, one in enumerate(group.members)
         )
         other = group.edited(members=tuple(marked))
-        with suppress(AssignorThrows):  # it may throw in this play only
+        with suppress(AssignorThrows):  # it may throw only in this play
             yield replay(other, (leave,), planned.engine, PLANNED, planned.possible)
 
 

@@ -101,13 +101,13 @@ class Batch(NamedTuple):
         return bool(self.attributes & _CODEC)
 
     def holds_its_records(self) -> bool:
-        """Returns whether the record count is right or, in a compressed batch, whether it can be.
+        """Returns whether the record count is right or, in a compressed batch, can be right.
 
         Kafka, in addition, unpacks the batch and reads each record.
         """
         count, data, end = self.record_count, self.data, len(self.data)
         if count < 1 or self.last_delta != count - 1 or self.is_compressed:
-            # Each record has at least one byte, so this limit, which Kafka lacks, refuses none.
+            # Each record has at least one byte, so this limit, which Kafka lacks, refuses no batch.
             most = MOST_BATCH_BYTES
             return 1 <= count == self.last_delta + 1 <= most and end > _HEADER_BYTES
         at = _HEADER_BYTES
@@ -138,7 +138,7 @@ class Batch(NamedTuple):
             raise Refused(KafkaError.invalid_record, wrong=wrong)
 
     def appended(self, now_ms: int) -> "Batch":
-        """Returns the batch with the time of its append, which all its records then have."""
+        """Returns the batch with the time of its append, which applies to all its records."""
         attributes = self.attributes | _APPEND_TIME
         fields = (attributes, *self[2:4], now_ms, *self[5:9])
         signed = _REST.pack(*fields) + self.data[_HEADER_BYTES:]

@@ -57,11 +57,11 @@ NODE = 1
 CLUSTER = "kafka-rebalance-serve"
 
 _NAMED_BY_ID = 12
-"""The first version of Metadata that can ask for topics by id; 10 and 11 have the unused field."""
+"""The first version of Metadata that can ask for topics by id; 10 and 11 do not use the field."""
 
 
 class ServedTopic(NamedTuple):
-    """A topic of the cluster. `racks`: for each partition, the racks of its replicas, if any.
+    """A topic of the cluster. `racks` lists, for each partition, the racks of its replicas, if any.
 
     `settings` are those that differ from the defaults: see `topic_configs.py`.
     """
@@ -79,7 +79,7 @@ class Cluster:
         self.host, self.port = "", 0
         self.apis: Mapping[str, Api] = APIS
         self.auto_create = auto_create
-        """The number of partitions of a topic that a request creates; 0: requests create none."""
+        """The number of partitions of a topic that a request creates; 0 if requests create none."""
         self.coordinator = NODE
         self._ports: dict[int, int] = {}
         self.version = 0
@@ -317,7 +317,7 @@ class Cluster:
 
 
 def _numbered(racks: Iterable[str | None]) -> list[tuple[str | None, int]]:
-    """Returns for each replica (rack, number in this rack), which stands for one broker."""
+    """Returns (rack, number within the rack) for each replica; each pair is one broker."""
     seen: Counter[str | None] = Counter()
     replicas = []
     for rack in racks:

@@ -64,7 +64,7 @@ _ENDS = (
 def bounds(connections: int) -> tuple[int, int]:
     """Returns how many connections may be open, and how many may be accepted at a time.
 
-    The second is asyncio's `backlog`: it accepts so many before this module can close any.
+    The second is asyncio's `backlog`: asyncio accepts that many before this module can close any.
     """
     try:
         import resource

@@ -130,7 +130,7 @@ def _streams_beat(
 
 
 class _Topic(NamedTuple):
-    """A topic by name and id, as a response names it; a request has only one of the two."""
+    """A topic by name and id, as a response names it; a request contains only one of the two."""
 
     name: str | None
     topic_id: UUID | None
@@ -141,7 +141,7 @@ class _Topic(NamedTuple):
 
 
 def _named(one: Any, cluster: Cluster) -> _Topic:
-    """Returns the topic of a request's entry; from version 10 on, an entry has only the id."""
+    """Returns the topic of a request's entry; from version 10 on, an entry contains only the id."""
     if hasattr(one, "name"):
         return _Topic(one.name, None)
     found = cluster.find(one)

@@ -68,7 +68,7 @@ class History:
         )
 
     def is_new(self, group: AssigningGroup[Any, Any]) -> bool:
-        """Returns whether the group is Stable in an epoch that is not the newest one here."""
+        """Returns whether the group is Stable in an epoch that is not recorded as the newest."""
         newest = self._generations.get(group.group_id, deque())
         is_known = bool(newest) and newest[-1].generation_id == group.epoch
         return not is_known and group.state is GroupState.STABLE

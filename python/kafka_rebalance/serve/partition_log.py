@@ -65,7 +65,7 @@ class Aborted(Frozen):
 
 
 class PartitionLog:
-    """One partition's records, of at most `most_bytes`."""
+    """One partition's records, which take at most `most_bytes`."""
 
     def __init__(self, most_bytes: int) -> None:
         self.start = self.end = self.size = 0

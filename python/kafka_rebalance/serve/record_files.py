@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The records of partitions on disk: batches as in a broker's segment, one file a partition.
+"""The records of partitions on disk: batches as in a broker's segment, one file per partition.
 
     DIR/orders-0/00000000000000000000.log
 
@@ -46,7 +46,7 @@ class RecordFiles:
                 yield topic, int(number)
 
     def append(self, topic: str, partition: int, data: bytes) -> None:
-        """Writes a batch. Errors: OSError; the file is then as before."""
+        """Writes a batch. Errors: OSError; the file is then unchanged."""
         path = self._path(topic, partition)
         path.parent.mkdir(exist_ok=True)
         with path.open("ab", buffering=0) as file:

@@ -92,7 +92,7 @@ class RecordLog:
             while written < len(data):
                 written += os.pwrite(self._file, data[written:], self._size + written)
         except OSError:
-            with contextlib.suppress(OSError):  # the first error shows the cause: raised below
+            with contextlib.suppress(OSError):  # the first error, raised below, has the cause
                 os.ftruncate(self._file, self._size)
             raise
         position, self._end = self._end, self._end + count

@@ -5,8 +5,7 @@
         consumer = AIOKafkaConsumer("orders", bootstrap_servers=server.address, …)
 
 Without a log on disk, an append counts as durable at once. With a log, a response that depends on
-an append is sent after the append was synced to disk; appends made during a sync share the next
-one.
+an append is sent once the append is synced to disk; appends made during a sync share the next one.
 """
 
 import asyncio
@@ -79,7 +78,7 @@ def _epoch_clock() -> Callable[[], float]:
 
 
 def _check_unanswered(fields: Mapping[str, Any]) -> None:
-    """Raises a WireError, which ends the connection, if a Produce with acks 0 had an error."""
+    """Raises a WireError, which closes the connection, if a Produce with acks 0 had an error."""
     for topic in fields["responses"]:
         for one in topic["partition_responses"]:
             if one["error_code"] is not KafkaError.none:
@@ -339,7 +338,7 @@ class Server:
                 self.unreadable.append(f"record {position}: {problem}; {refused}")
 
     def _respond(self, request_id: int, response: Any) -> None:
-        # No client waits for the response to a heartbeat that `advance` made.
+        # A client that has left no longer waits for its response.
         answer = self._parked.pop(request_id, None)
         if answer is not None and not answer.done():
             answer.set_result(response)

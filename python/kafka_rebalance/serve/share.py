@@ -48,7 +48,7 @@ Key = tuple[str, str]
 
 
 class _Offset:
-    """The state of an offset: the member that has it in flight, or None; times delivered."""
+    """The state of an offset: the member that has it in flight, or None; its delivery count."""
 
     __slots__ = ("deliveries", "due", "member")
 
@@ -210,7 +210,7 @@ class _Session:
 
 
 class Shares:
-    """The share sessions, and the partitions of all share groups; the module explains both."""
+    """The share sessions, and the partitions of all share groups; see the module's docstring."""
 
     def __init__(
         self,
@@ -277,7 +277,7 @@ class Shares:
     # Sessions -------------------------------------------------------------------------------------
 
     def _session(self, asked: Asked, key: Key, *, acknowledges: bool) -> _Session:
-        """Returns a request's session (new at epoch 0), and raises its epoch. Errors: Refused."""
+        """Returns a request's session (new at epoch 0), and advances its epoch. Errors: Refused."""
         epoch, known = asked.body.share_session_epoch, self._sessions.get(key)
         if epoch == _FIRST and asked.api == "share_fetch":
             if acknowledges:

@@ -156,7 +156,7 @@ def _grow(cluster: Cluster, one: Any, body: Any) -> dict[str, Any]:
 
 
 def _delete(cluster: Cluster, asked: Asked) -> tuple[Mapping[str, Any], list[ClusterTopic]]:
-    # Up to version 5, a request has only names of topics; later, names or ids.
+    # Up to version 5, a request contains only names of topics; later, names or ids.
     by_name = getattr(asked.body, "topic_names", None)
     entries = asked.body.topics if by_name is None else by_name
     answers, deleted = [], []

@@ -117,7 +117,7 @@ def _happens(kind: Kind, for_ms: int = 0, at_ms: int = _AT_MS) -> Happening:
     return Happening(at_ms=at_ms, kind=kind, member="a", for_ms=for_ms)
 
 
-@lru_cache(maxsize=64)  # many clients have equal settings
+@lru_cache(maxsize=64)  # many clients have the same settings
 def _run(setup: Setup, *happenings: Happening, late: str = "") -> Run:
     """Plays three members; the one called `late` starts after the others, at the event."""
     config, names = setup.config, _MEMBERS if setup.config.group_instance_id else (None,) * 3

@@ -2,7 +2,7 @@
 """The rules for settings of clients, as data. docs/settings.md has a heading for each rule.
 
 A rule names the clients for which it holds, its condition, its sentence, and its source. If the
-effect depends on time, a run of the simulator shows what happens with these numbers.
+effect depends on time, a run of the simulator shows what happens with these values.
 tests/test_settings_rules.py has a test for each rule: the client itself, or the coordinator,
 behaves as the rule states.
 """

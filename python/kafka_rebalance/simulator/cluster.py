@@ -160,7 +160,7 @@ class SimulatedCluster:
 
 
 class Metadata(Mutable):
-    """Decides when clients request metadata, and calls `deliver` to send it to them.
+    """Decides when clients request metadata, and calls `deliver` to send them the metadata.
 
         age       each client requests them every `metadata.max.age.ms`, first at a random time
         missing   a client does so every `retry.backoff.max.ms` while a subscribed topic is missing,
@@ -208,7 +208,7 @@ class Metadata(Mutable):
                 self._arm_refresh(process, now_ms + 1 + self.rng.randrange(spread))
 
     def refresh_early(self, process: Process, now_ms: int) -> None:
-        """Makes a client that misses a topic request metadata before it reaches its maximum age."""
+        """Makes a client that misses a topic request metadata before the maximum age is reached."""
         consumer = process.consumer
         if consumer is not None and consumer.misses_topics:
             at = self._next_ms(consumer, now_ms)

@@ -108,7 +108,7 @@ class Stopped(NamedTuple):
 
 
 class Settling(NamedTuple):
-    """When the group had settled after the events at `at_ms`.
+    """The time at which the group had settled after the events at `at_ms`.
 
     `settled_ms` is None if other events, or the end of the run, came before it settled.
     """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The classes of a scenario: topics, members, network and events; also makes variants of it.
+"""The classes of a scenario (topics, members, network, events), and variants of scenarios.
 
 A scenario is written in Python with these classes, or in TOML (`scenario_files.py`). Times are in
 ms from the scenario's start, and intervals are half-open. All random choices depend on one seed.
@@ -117,7 +117,7 @@ class Kind(Enum):
     """The kinds of events that happen to members, topics, connectors and the broker."""
 
     STOP = "stop"  # the member closes: a dynamic member leaves the group
-    KILL = "kill"  # the process ends without LeaveGroup
+    KILL = "kill"  # the process exits without LeaveGroup
     START = "start"  # the member starts again, as a new process
     PAUSE = "pause"  # the member does not poll for `for_ms`, but sends heartbeats
     FREEZE = "freeze"  # the process does nothing for `for_ms`

@@ -7,7 +7,7 @@ partitions a member has: starts and stops take no time, no topic is deleted, no 
 no static member takes over its id (it keeps what its last process had). A member's requests then
 depend on whether it has any partition, because only then does it commit offsets before it joins. So
 while every member has some under both assignors, the runs differ only in holds and gaps. A twin is
-dropped if it would leave a member without partitions, or throws: it is then played itself.
+dropped if it would leave a member without partitions, or throws: it then gets its own run.
 """
 
 from collections.abc import Iterable, Iterator, Mapping

@@ -74,7 +74,7 @@ def changes_between(
 def epochs_of_changes(before: GroupSpec, after: GroupSpec, back: Mapping[str, str]) -> int:
     """Returns how many epochs the changes cause, if each change has an epoch of its own.
 
-    The new partitions of a share group make two epochs: one when the broker finds them, one when
+    The new partitions of a share group cause two epochs: one when the broker finds them, one when
     they are initialised.
     """
     again = _new_or_grown(before, after) if after.assignor == simple.NAME else ()

@@ -40,7 +40,7 @@ from .changes_between import BrokerState, Edit, changes_between
 from .owners import Owners, owners
 
 _LEAST_ENDS, _MOST_WORK = 20, 100_000
-"""Courses are tried up to _MOST_WORK / number of members and partitions, or _LEAST_ENDS if more."""
+"""At most _MOST_WORK / (members + partitions) courses are tried, but at least _LEAST_ENDS."""
 
 _MOST_APART = {2: 6, 3: 3}
 """Number of changes -> the most members of which `present_tasks` tries every subset."""
@@ -131,9 +131,9 @@ def present_tasks(
     The assignor sees the tasks that members have at present. A member gives up tasks at its next
     heartbeat, and gets new ones at a later heartbeat, when nobody else runs them. So between two
     targets, a member has its old tasks; or it has given up the tasks that it must give up; or, if
-    there are none, it has got the tasks that nobody else runs. If at most `apart` members can have
-    changed their tasks, each subset of them is tried; if more can, all of them and none. In groups
-    of other kinds, members have only their target.
+    there are none, it has received the tasks that nobody else runs. If at most `apart` members can
+    have changed their tasks, each subset of them is tried; if more can, only all of them and none.
+    In groups of other kinds, members have only their target.
     """
     yield target
     then = {one.member_id: one.streams for one in before if one.generation_id is not None}

@@ -68,7 +68,7 @@ class Boxed(NamedTuple):
 
 
 class Name(NamedTuple):
-    """Marks a field that errors call by another name than its attribute's."""
+    """Marks a field whose name in errors differs from the attribute's name."""
 
     name: str
 

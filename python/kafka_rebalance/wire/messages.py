@@ -29,7 +29,7 @@ class Request(Message):
 
 
 def field_names(kind: Any) -> tuple[str, ...]:
-    """Returns the names of the fields of a message's class; none for any other class."""
+    """Returns the names of the fields of a message's class; () for any other class."""
     return _field_names(kind)
 
 

@@ -44,7 +44,7 @@ class InternalTopic(NamedTuple):
 
 
 class CopartitionGroup(NamedTuple):
-    """Topics with equally many partitions, as indexes in the lists of their subtopology."""
+    """Topics with the same number of partitions, as indexes in the lists of their subtopology."""
 
     source_topics: tuple[Int16, ...] = ()
     source_topic_regex: tuple[Int16, ...] = ()

@@ -175,7 +175,7 @@ class AssigningGroup(Mutable, Generic[_Member, _Target]):
         return now_ms >= deadline_ms or self.epoch < epoch
 
     def refreshed(self, now_ms: int, epoch: int) -> None:
-        """Stores that the metadata was read in `epoch`, and the time of the next read."""
+        """Records that the metadata was read in `epoch`, and when it must be read next."""
         self.refresh_at = (now_ms + _REFRESH_INTERVAL_MS, epoch)
 
     def reads(self, topic: str) -> bool:

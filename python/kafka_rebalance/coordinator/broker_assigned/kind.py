@@ -6,10 +6,10 @@ member computes them. A static member that leaves with epoch -2 keeps its partit
 its session ends. `members.py` checks ids and epochs. A description shows the group as it
 is in the log.
 
-A commit with a smaller epoch than the member's is accepted if the member has had each partition
+A commit with a smaller epoch than the member's is accepted if the member has owned each partition
 since that epoch. A commit without an epoch is accepted if the group is Empty, or in a transaction
-without ids. A member of the group's own protocol gets UNSUPPORTED_VERSION for an OffsetCommit
-before version 9.
+without member ids. A member of the group's own protocol gets UNSUPPORTED_VERSION for an
+OffsetCommit before version 9.
 
 Source   GroupMetadataManager (consumerGroupLeave, consumerGroupFenceMembers, replaceMember, and
          their twins), validateOffsetCommit and validateOffsetFetch of each kind (Kafka 4.4.0);
@@ -222,7 +222,7 @@ class BrokerAssigned(Recorded):
     def remove(
         self, state: Shard, group: Any, members: list[Any], then: Continuation | None
     ) -> None:
-        """Removes members, and makes the group's next epoch."""
+        """Removes members, and starts the group's next epoch."""
         group_id, records = group.group_id, log.Records()
         for member in members:
             records += self.records.member_tombstones(group_id, member.member_id)

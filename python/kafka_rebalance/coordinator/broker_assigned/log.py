@@ -63,7 +63,7 @@ def write(
 
 
 def replace_group(state: Shard, new: Group) -> None:
-    """Puts `new` in the place of the group; `append_replacement` must follow."""
+    """Puts `new` in place of the group; `append_replacement` must follow."""
     _keep_durable(state, new.group_id)
     state.groups[new.group_id] = new
 

@@ -7,8 +7,8 @@ another form. A group is created by the first of its records, and removed by the
 epoch; a tombstone of an absent group is ignored. Consumer groups and streams groups replace a group
 that has only offsets.
 
-After an IllegalRecord, the group can be half changed, and the caller restores or drops it. A record
-replaces the hash maps of a member, so their order depends on the record only.
+After an IllegalRecord, the group may be half changed, and the caller restores or drops it. A record
+replaces the hash maps of a member, so their order depends only on the record.
 
 Source   GroupCoordinatorRecordHelpers, StreamsCoordinatorRecordHelpers, GroupMetadataManager.replay
          (Kafka 4.4.0); docs/behaviour/coordinator.md#93-load.
@@ -118,7 +118,7 @@ class RecordTypes(NamedTuple):
         others: Collection[BrokerRecord] = (),
         renamed: Mapping[str, str] | None = None,
     ) -> list[BrokerRecord]:
-        """Returns the tombstones of a whole group; `renamed` replaces a member id by a newer id."""
+        """Returns the tombstones of a whole group; `renamed` maps a member id to a newer id."""
         group_id, new_ids = group.group_id, renamed or {}
         ids = [new_ids.get(member_id, member_id) for member_id in group.members]
 

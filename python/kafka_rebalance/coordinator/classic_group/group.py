@@ -95,7 +95,7 @@ class ClassicGroupMember(Mutable):
 
 
 def without_repeats(protocols: tuple[JoinGroupProtocol, ...]) -> tuple[JoinGroupProtocol, ...]:
-    """Returns each protocol once. Kafka counts repeats twice, and may then find none to select."""
+    """Returns each protocol once. Kafka counts repeats twice; it may then find none to select."""
     first: dict[str, JoinGroupProtocol] = {}
     for protocol in protocols:
         first.setdefault(protocol.name, protocol)
@@ -125,7 +125,7 @@ class Group(Mutable):
     awaiting_join: int = 0
     subscribed_topics: frozenset[str] | None = None
     new_member_added: bool = False
-    initial_delay_ms: int | None = None  # the part of the initial delay that runs now
+    initial_delay_ms: int | None = None  # the part of the initial delay that is running
     initial_remaining_ms: int = 0  # by how much the initial delay can still be extended
 
     # State ----------------------------------------------------------------------------------------

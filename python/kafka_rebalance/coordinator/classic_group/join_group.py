@@ -191,8 +191,7 @@ class ReplaceStatic(Continuation):
             response = replace(response, skip_assignment=leads)
         else:
             # A client that does not know `skip_assignment` would assign again if it were the
-            # leader. So the response has the leader id from before, and the member acts as a
-            # follower.
+            # leader. So the response names the previous leader, and the member acts as a follower.
             response = replace(joined(group, member), leader=self.old_leader or "")
         state.answer_join(group, member, response)
 

@@ -33,7 +33,7 @@ class ClassicGroups(GroupKind):
 
     def deadline(self, state: Shard, group: Group, key: DeadlineKey) -> None:
         if key.kind == INITIAL_REBALANCE or (key.kind in MEMBER_KINDS and key.member_id):
-            return  # a deadline of the group that had this id before, or of its member
+            return  # the deadline belongs to an earlier group with this id, or to its member
         if key.kind == "join":
             rebalance.join_deadline(state, group)
         elif key.kind == "sync":

@@ -279,7 +279,7 @@ def old_metadata_tombstone(group_id: str) -> Record:
 def group_tombstones(
     group: ConsumerGroup, renamed: Mapping[str, str] | None = None
 ) -> list[Record]:
-    """Returns the tombstones of the whole group; `renamed` replaces a member id by a newer id."""
+    """Returns the tombstones of the whole group; `renamed` maps a member id to a newer id."""
     patterns = [pattern_record(group.group_id, pattern, None) for pattern in group.resolved]
     return RECORDS.group_tombstones(group, patterns, renamed)
 

@@ -82,7 +82,7 @@ class ConsumerGroups(BrokerAssigned):
         members: list[ConsumerGroupMember],
         then: Continuation | None,
     ) -> None:
-        """Removes members, and makes the next epoch, or turns the group into a classic one."""
+        """Removes members, and starts the next epoch, or turns the group into a classic one."""
         if not members:
             log.write(state, group.group_id, [], then)
         elif can_downgrade(state, group, members):

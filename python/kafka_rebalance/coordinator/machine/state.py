@@ -51,7 +51,7 @@ def of_kind(group: AnyGroup | None, kind: type[_Kind]) -> _Kind | None:
 
 
 class Created(NamedTuple):
-    """A group whose first record is not durable yet. `before` holds the older offsets of its id."""
+    """A group whose first record is not durable yet. `before`: the older offsets of its id."""
 
     group: Group
     before: frozenset[OffsetValue]
@@ -107,7 +107,7 @@ class Shard(Mutable):
     new_id: Callable[[], str]
     kinds: Mapping[str, "GroupKind"] = field(default_factory=dict)
     vouched: bool = False  # the host reports silent members; other members are alive
-    is_logged: bool = True  # False: records of classic groups are empty, nobody reads them
+    is_logged: bool = True  # if False, the records of classic groups are empty
     ownership: Ownership = Ownership.ACTIVE
     groups: dict[str, AnyGroup] = field(default_factory=dict)
     durable: dict[str, AnyGroup | None] = field(default_factory=dict)

@@ -88,7 +88,7 @@ class ContinueDeletion(Continuation):
 def partitions_deleted(state: Shard, event: PartitionsDeleted) -> None:
     """Deletes the offsets of deleted partitions, and the share state of deleted topics.
 
-    A topic's offset remains if it was committed for a topic with the same name and another id.
+    An offset remains if it was committed for a topic with the same name and another id.
     """
     forgotten = []
     topic_ids = dict(event.topics)

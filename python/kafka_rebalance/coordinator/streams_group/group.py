@@ -51,7 +51,7 @@ class GroupTasks(NamedTuple):
 
 
 class MemberTasks(NamedTuple):
-    """A member's tasks; `active` also holds the assignment epoch in which it got each task."""
+    """A member's tasks; `active` maps a task to the assignment epoch in which it was assigned."""
 
     active: Mapping[Task, int] = {}
     standby: frozenset[Task] = NO_TASKS

@@ -28,7 +28,7 @@ from ..machine.cluster import ClusterTopics
 
 
 class ConfiguredTopology(Frozen):
-    """A topology's tasks; ready if `status` is None. The broker creates `creatable_topics`."""
+    """A topology's tasks; it is ready if `status` is None. `creatable_topics` must be created."""
 
     epoch: int
     subtopologies: tuple[Subtopology, ...] = ()
@@ -70,7 +70,7 @@ def described(topology: wire.StreamsTopology, counts: Mapping[str, int]) -> wire
 
 
 def configure(topology: wire.StreamsTopology, cluster: ClusterTopics) -> ConfiguredTopology:
-    """Applies the topology to these topics. Errors: RequestRefused if it is valid for no topics."""
+    """Applies the topology to these topics. Errors: RequestRefused if no topics make it valid."""
     refuse_wrong_places(topology)  # Kafka reads the co-partition groups before anything else
     counts = {name: one.partitions for name, one in cluster.topics.items()}
     # 1.

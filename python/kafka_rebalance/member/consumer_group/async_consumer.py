@@ -59,7 +59,7 @@ class AsyncConsumer:
 
     @property
     def generation_id(self) -> int:
-        """Returns the member epoch; -1 outside of a group."""
+        """Returns the member epoch; -1 outside a group."""
         return self._state.member_epoch if self._state.member_epoch > 0 else -1
 
     @property
@@ -146,7 +146,7 @@ class AsyncConsumer:
         return min(due, default=None)
 
     def next_heartbeat_ms(self) -> int | None:
-        """Returns when the next heartbeat of the interval is due; None outside of a group."""
+        """Returns when the next heartbeat of the interval is due; None outside a group."""
         state = self._state
         return None if state.state in NOT_IN_GROUP else state.heartbeat_at_ms
 

@@ -94,9 +94,9 @@ class LocalReconciliation(Mutable):
     owned: tuple[TopicPartition, ...]
     revoked: tuple[TopicPartition, ...]
     added: tuple[TopicPartition, ...]
-    until_ms: int  # from this time on, a failed commit is not tried again
+    until_ms: int  # from this time on, a failed commit is not retried
     commit: SentRequest | None = None
-    commit_at_ms: int | None = None  # when the commit is to be sent
+    commit_at_ms: int | None = None  # when the commit must be sent
     commit_failures: int = 0
     is_void: bool = False  # the member has joined again since the start
     has_revoked: bool = False  # onPartitionsRevoked has returned

@@ -36,8 +36,7 @@ def answer(
         for topic in subscribed
         if (partitions := cluster.partitions_for_topic(topic))
     }
-    # If no member has a rack, the racks of replicas have no effect, and reading them takes a long
-    # time.
+    # If no member has a rack, the racks of replicas have no effect, and reading them is slow.
     known = cluster.brokers() if any(member.rack for member in members) else ()
     brokers = {getattr(broker, client.node): broker.rack for broker in known}
     topics = tuple(

@@ -9,7 +9,7 @@ Kafka sends responses in the order of a hash map; here, in the order in which me
 
 A Tick runs one deadline, the earliest, because Kafka queues each expired timer as an event behind
 the waiting requests. If all rebalance timeouts of a group are 0, a deadline can be armed for the
-present time again and again, until a session ends. A host that stops its clock during Ticks must
+present time again and again, until a session expires. A host that stops its clock during Ticks must
 then let time pass: `VirtualBroker` adds 1 ms when one deadline has run 3 times at the same time.
 
 Source   GroupCoordinatorService, GroupCoordinatorShard of Kafka 4.4.0.

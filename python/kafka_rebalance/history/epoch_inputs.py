@@ -9,8 +9,7 @@
 3. Every partition of a subscribed topic, and every task, is in the new targets: they show the
    numbers of partitions, and a topic that they lack was deleted or is not read. A share group's
    record lists the partitions that can be read.
-4. If exactly one topic id has no name, and exactly one subscribed name has no id, they belong
-   together.
+4. If exactly one topic id lacks a name, and exactly one subscribed name lacks an id, they match.
 """
 
 from collections import Counter

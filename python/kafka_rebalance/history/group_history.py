@@ -13,12 +13,12 @@
    again. If it claimed them because it had missed the assignment before, the leader's answers alone
    would not have caused this rebalance.
 6. If nothing differs, a member asked for the rebalance. If a topic is assigned only now, the leader
-   learned of it late, which is a follow-up. Any such rebalance within two seconds of the one before
-   is a follow-up, too. Its reason can be that a topic lost its last subscriber, that a new leader
-   saw unequal subscriptions, that partitions were added, or that a client joined again at once,
-   such as kafka-python on a busy machine. If a static member restarts with other topics, it is a
-   resubscription. Kafka Streams' leader sends each thread the time at which to join again: if that
-   is at once, the rebalance is a follow-up, else a probing rebalance.
+   learned of it late, which is a follow-up. Any such rebalance within two seconds of the previous
+   one is a follow-up, too. Its reason can be that a topic lost its last subscriber, that a new
+   leader saw unequal subscriptions, that partitions were added, or that a client joined again at
+   once, such as kafka-python on a busy machine. If a static member restarts with other topics, it
+   is a resubscription. Kafka Streams' leader sends each thread the time at which to join again: if
+   that is at once, the rebalance is a follow-up, else a probing rebalance.
 7. If the record of the classic group is deleted and a record of a broker-assigned group is written
    at once, the group was converted. Members that left the classic group in a rebalance that did not
    complete are missing in the new group. A conversion back is a classic record with members after

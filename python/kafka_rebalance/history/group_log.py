@@ -179,8 +179,7 @@ class Members:
     def read(self, value: bytes, type_: str, sent: list[Any] | None) -> tuple[RecordedMember, ...]:
         """Returns the members of the next record, which then becomes the last record.
 
-        `sent` are the fields of its members; None if type and members equal those of the last
-        record.
+        `sent` are the fields of its members; None if type and members did not change.
         """
         if sent is not None:
             known: dict[Any, RecordedMember] = {}

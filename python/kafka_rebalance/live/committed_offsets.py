@@ -57,7 +57,7 @@ def group_lags(
         for tp, leader in leaders.items():
             if leader in silent:
                 on_leaderless(TopicPartition(*tp))
-    # A committed offset beyond the end may come from an earlier topic with this name: lag 0.
+    # A committed offset beyond the end may come from an earlier topic with this name: its lag is 0.
     return {
         group_id: {
             TopicPartition(*tp): max(0, ends[tp] - offset)

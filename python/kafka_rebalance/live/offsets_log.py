@@ -269,9 +269,8 @@ def group_leaders(
     """Returns group id -> member id of the group's last leader; DescribeGroups lacks this id.
 
     The id is in the group's newest metadata record. The partitions with these records are read
-    from their beginning, which takes a long time if there are many commits. Groups without a leader
-    are left out. For `configs`, see `snapshot`. Errors: ClusterError; MissingExtra without
-    kafka-python 3.
+    from their beginning, which is slow with many commits. Groups without a leader are left out.
+    For `configs`, see `snapshot`. Errors: ClusterError; MissingExtra without kafka-python 3.
     """
     groups = set(group_ids)
     leaders: dict[str, str] = {}

@@ -34,7 +34,7 @@ def ask_broker(
 
 
 def leave_undecoded(admin: Any) -> None:
-    """Stops kafka-python from decoding members' bytes: one wrong byte would fail every group."""
+    """Stops kafka-python from decoding members' bytes: one wrong byte would spoil the response."""
     admin._describe_groups_process_response = lambda response: {
         group.group_id: group for group in response.groups
     }

@@ -57,7 +57,7 @@ def _closing(now: Variant) -> Iterator[Variant]:
 
 
 def _ids(now: Variant) -> Iterator[Variant]:
-    """Yields static members with sessions longer than a restart; Deployments also dynamic ones."""
+    """Yields static members whose sessions outlast a restart; for a Deployment, also dynamic."""
     static = {one.config.group_instance_id is not None for one in now.scenario.members}
     lines, workload, scenario = list[str](), now.workload, now.scenario
     if not workload.is_stateful:

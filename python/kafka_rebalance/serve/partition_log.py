@@ -23,7 +23,7 @@ from .frames import KafkaError
 _REMEMBERED = 5
 """The number of a producer's newest batches that are recognised as repeats, as in Kafka."""
 KEPT = 7 / 8
-"""The share of a full log that is kept: to drop one batch at each append would be slow."""
+"""The share of a full log that is kept: dropping one batch at each append would be slow."""
 _PRODUCER_BYTES = 600
 """The approximate number of bytes in memory of a producer with one batch."""
 _OBJECT_BYTES = 200

@@ -119,8 +119,7 @@ class Probe:
     async def client_died(self, problem: str) -> None:
         """Called when the client's process has died: if it led only one case, that case fails.
 
-        If it led several, they are led again, one at a time, to find out which one kills the
-        process.
+        If it led several, they are led again, one at a time, to find the one that kills it.
         """
         self._leave_seats()
         lost = list(self.in_flight)

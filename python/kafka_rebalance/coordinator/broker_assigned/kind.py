@@ -3,8 +3,8 @@
 
 A leave (epoch -1) starts the group's next epoch, but computes no targets: the next heartbeat of any
 member computes them. A static member that leaves with epoch -2 keeps its partitions or tasks until
-its session ends. `members.py` checks ids and epochs. A description shows the group as it
-is in the log.
+its session expires. `members.py` checks ids and epochs. A description shows the group as it is in
+the log.
 
 A commit with a smaller epoch than the member's is accepted if the member has owned each partition
 since that epoch. A commit without an epoch is accepted if the group is Empty, or in a transaction

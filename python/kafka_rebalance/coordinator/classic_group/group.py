@@ -90,7 +90,7 @@ class ClassicGroupMember(Mutable):
         raise KeyError(protocol_name)
 
     def is_excused(self) -> bool:
-        """Returns whether the member waits for a response: then its session cannot expire."""
+        """Returns whether the member waits for a response; its session cannot expire meanwhile."""
         return not self.is_new and (self.parked_join is not None or self.parked_sync is not None)
 
 
@@ -318,7 +318,7 @@ class Group(Mutable):
 
 
 def group_record(group: Group, assignment: dict[str, bytes]) -> LogRecord:
-    """Returns the group's record: the assignment, and metadata of the selected protocol only."""
+    """Returns the group's record: the assignment, and only the selected protocol's metadata."""
     timestamp = -1 if group.state_timestamp_ms is None else group.state_timestamp_ms
     members = tuple(
         wire.MemberMetadata(

@@ -7,8 +7,7 @@
 4. This member's step to its target. Other members do not matter: partitions are shared.
 5. Partitions whose share state is not initialised (`initialization.py`).
 
-The response contains an assignment if the member joins or sends names, or if its partitions
-changed.
+The response contains an assignment if the member joins or sends names, or its partitions changed.
 
 Source   GroupCoordinatorService.shareGroupHeartbeat, GroupMetadataManager (shareGroupHeartbeat,
          initializedAssignmentPending), ShareGroupAssignmentBuilder (Kafka 4.4.0);

@@ -47,7 +47,7 @@ from .group import (
 def mark_share_state(
     state: Shard, request_id: int, request: DeleteGroups, group_ids: tuple[str, ...]
 ) -> bool:
-    """Marks the first empty group's share state as deleting; returns False if none has any."""
+    """Marks the first share state of an empty group as deleting; False if there is none."""
     for at, group_id in enumerate(group_ids):
         group = of_kind(state.groups.get(group_id), ShareGroup)
         if group is not None and group.share_state is not None and group.is_empty:

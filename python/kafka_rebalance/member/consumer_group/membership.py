@@ -35,8 +35,9 @@ _NO_EPOCH = -1
 class LocalAssignment(NamedTuple):
     """An assignment as sent by the coordinator, or as applied: sorted partitions by topic id.
 
-    `epoch` is a counter of the client, which grows with each assignment that differs from the one
-    before. So the member also acknowledges a new assignment that equals the one it last applied.
+    `epoch` is a counter of the client, which grows with each assignment that differs from the
+    previous one. So the member also acknowledges a new assignment that equals the one it last
+    applied.
 
     Source   AbstractMembershipManager.LocalAssignment (Kafka 4.4.0).
     """

@@ -232,7 +232,7 @@ def _restore(rate: int | None, write_rate: int, behind: int, waited_ms: int) -> 
 
 def _likeliest_ranks(replay: Replay) -> list[tuple[Uuid, float]]:
     """Returns an id for each rank, in order, with the rank's probability: for the likeliest 8
-    ranks, or for fewer if the application has many tasks, because their courses take long.
+    ranks, or for fewer if the application has many tasks, because their courses are slow to play.
     """
     borders = [-_LONGS // 2, *(most for most, _ in replay.processes()), _LONGS // 2]
     found = [(((low + high) // 2, 0), (high - low) / _LONGS) for low, high in pairwise(borders)]

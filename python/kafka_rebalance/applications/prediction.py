@@ -6,7 +6,7 @@
 2. The first thread of a process also sends the positions of tasks that the process has lost, from
    its disk, until they are deleted (`state.cleanup.delay.ms`). In Kafka, any thread may send them:
    that decides only which thread of the process gets the task.
-3. After an answer with withheld tasks, the next call follows at once, a few seconds later at most.
+3. After an answer with withheld tasks, the next call follows at once or within a few seconds.
    Whether a copy is restored by then depends on its records and on which thread rejoins first. So
    there are two bounds: nothing is restored, or, if `is_quick`, as much as in `FOLLOW_UP_MS`.
 4. Otherwise, if a probing rebalance is due, the next call is at its time; until then, each thread

@@ -16,7 +16,7 @@
    learned of it late, which is a follow-up. Any such rebalance within two seconds of the previous
    one is a follow-up, too. Its reason can be that a topic lost its last subscriber, that a new
    leader saw unequal subscriptions, that partitions were added, or that a client joined again at
-   once, such as kafka-python on a busy machine. If a static member restarts with other topics, it
+   once, such as kafka-python on a busy machine. If a static member restarts with other topics, that
    is a resubscription. Kafka Streams' leader sends each thread the time at which to join again: if
    that is at once, the rebalance is a follow-up, else a probing rebalance.
 7. If the record of the classic group is deleted and a record of a broker-assigned group is written

@@ -110,7 +110,7 @@ def timed_or_why(plan: RebalancePlan) -> tuple[Timed | None, str]:
 
 
 def why_untimed(error: GroupError) -> str:
-    """Returns the text of an error of `timed`; a simpler one if no change is given."""
+    """Returns the text of an error of `timed`; a simpler text if no change is given."""
     return "no change is given" if error.path == "changes" else str(error)
 
 

@@ -158,7 +158,7 @@ def _of_broker(
             return right
         cause = NOT_ALL_TRIED if end is None else cause
         first = first or end
-    shown = max(1, epochs_of_changes(before, after, back))  # 1: the target was computed again
+    shown = max(1, epochs_of_changes(before, after, back))  # 1 if only the target is new
     if before.generation_id is not None and after.generation_id is not None:
         cause = MORE_CHANGED if after.generation_id - before.generation_id > shown else cause
     return judged(None, cause, first)

@@ -51,7 +51,7 @@ def of_kind(group: AnyGroup | None, kind: type[_Kind]) -> _Kind | None:
 
 
 class Created(NamedTuple):
-    """A group whose first record is not durable yet. `before`: the older offsets of its id."""
+    """A group whose first record is not durable yet. `before` holds older offsets of its id."""
 
     group: Group
     before: frozenset[OffsetValue]

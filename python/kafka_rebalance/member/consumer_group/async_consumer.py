@@ -225,7 +225,7 @@ class AsyncConsumer:
             state.effects.append(due.effect)
 
     def _next_callback(self) -> Callback | None:
-        """Removes and returns the next callback or None; a poll runs those present at its start."""
+        """Removes and returns the next callback, if any; a poll runs those queued at its start."""
         state = self._state
         if not state.callbacks or state.running is not None:
             return None

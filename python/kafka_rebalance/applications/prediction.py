@@ -51,7 +51,7 @@ _MOST_CALLS = 200
 
 
 class Move(NamedTuple):
-    """An active task, its process before and its process now; None: no process has the task."""
+    """An active task, its process before and its process now; None if no process has the task."""
 
     task: TaskId
     before: str | None
@@ -67,7 +67,7 @@ class Copy(NamedTuple):
 
 
 class Call(NamedTuple):
-    """A call of the leader, `waited_ms` after the call before. `tasks` are by member id. `unread`
+    """A call of the leader, `waited_ms` after the previous call. `tasks` are by member id. `unread`
     tasks are withheld: no thread reads them until the next call. `restored` are active tasks that
     must be restored before they run; `warming` are warm-ups, `standby` the other copies. `ended`
     are the tasks of threads that ended `waited_ms` before the call and that nobody has read since.

@@ -61,7 +61,7 @@ class PlugInOptions(Frozen):
     """The options of a plug-in. Times are in seconds.
 
     `settings` are as in an assignor's name: "budget=3&tolerance=5%". `rebalance_every` is the
-    shortest time between two rebalances that the leader requests itself; None: it requests none.
+    shortest time between two rebalances that the leader requests itself; None if it requests none.
 
     Errors   GroupError for wrong settings; ValueError for a wrong `rebalance_every`.
     """

@@ -183,7 +183,7 @@ class FollowedCluster:
             return
         before = _read(self._states.get(group_id))
         is_new = self._has_begun and self._names is None
-        is_known = group_id in self._states or is_new  # else this is its first state
+        is_known = group_id in self._states or is_new  # else this is the group's first state
         if not has_target(line):
             return
         source = self._source(group)
@@ -267,7 +267,7 @@ class FollowedCluster:
         self._recent.update(found.row.group_id for found in rows)  # before the listener gets them
         names = frozenset[str]().union(*map(topics_read, rows))
         topics: dict[str, dict[str, Any]] = {}
-        with suppress(ClusterError):  # then the rebalances are reported, but not judged
+        with suppress(ClusterError):  # on an error, rebalances are reported, but not judged
             topics = topic_lines(self.server, names, configs=self.configs) if names else {}
         for found in rows:
             one = from_record(found, topics, self._engine)

@@ -109,7 +109,7 @@ class GroupMetrics:
         newest = [each for each in self.recent if each.time_ms >= now_ms - 2 * WINDOW_MS]
         self.patterns = [one for one in find_patterns(newest) if one.kind != _NEVER_WARM]
         self.partitions = row.partitions
-        if row.cause == "probing":  # one per ten minutes, so `newest` has too few
+        if row.cause == "probing":  # one per ten minutes, so `newest` holds too few
             runs = (one for one in find_patterns(self.recent) if one.kind == _NEVER_WARM)
             self.patterns += [one for one in runs if one.last_ms == row.time_ms]
         values["last_rebalance_timestamp_seconds", ""] = row.written_ms / 1000

@@ -152,7 +152,7 @@ def from_descriptions(
         causes=tuple(causes) or (Cause("requested", "unknown"),),
     )  # fmt: skip
     judged = None
-    with suppress(KafkaRebalanceError):  # no known assignor plays it, for example
+    with suppress(KafkaRebalanceError):  # for example, no known assignor plays it
         judged = judged_rebalance(then, after, was_empty=was_empty, engine=engine)
     return FollowedRebalance(row, judged, before, after)
 

@@ -259,7 +259,7 @@ class GroupEpochs:
             self._old.pop(name, None)
         else:
             self._targets[name] = value
-            if self._replaced is not None:  # it had this target under its old id
+            if self._replaced is not None:  # the member had this target under its old id
                 self._old[name] = value
 
     def _of_targets(self, value: TargetEpochValue | None, time_ms: int) -> None:

@@ -167,7 +167,7 @@ class RecordedRebalance:
 
     @property
     def is_rebalance(self) -> bool:
-        """False if the record is a creation or conversion, was written again, or is unreadable."""
+        """Returns False if the record is a creation or conversion, a repeat, or unreadable."""
         return self.error is None and self.cause not in _NONE and not self.again
 
     def to_dict(self) -> dict[str, Any]:

@@ -112,7 +112,7 @@ def check_settings(properties: Mapping[str, str]) -> None:
     for setting, value in properties.items():
         try:
             value.encode()
-        except UnicodeEncodeError:  # a surrogate: from bytes of the environment, or an escape
+        except UnicodeEncodeError:  # a surrogate, from bytes of the environment or from an escape
             raise ClusterError(f"{setting}: has bytes that are not UTF-8") from None
         if setting in _FOLLOWED or setting.startswith(_WITHOUT_EFFECT):
             if value.startswith("${") and "config.providers" in properties:

@@ -170,7 +170,7 @@ class _Silence:
         self._since_s = self._ended_s = -_PAUSE_S
 
     def heard(self) -> None:
-        """Records that an answer has come."""
+        """Records that an answer has arrived."""
         self._since_s = time.monotonic()
 
     def run(self, call: Any, *arguments: Any) -> Any:

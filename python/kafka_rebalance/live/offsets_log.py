@@ -161,7 +161,7 @@ class FollowedLog:
             for place, start in places.items():
                 consumer.seek(place, start)
             while not self.missing or time.monotonic() < ends_s:
-                for place in places:  # by the position: it moves over transaction markers, too
+                for place in places:  # uses the position, which moves over transaction markers, too
                     one = place.partition
                     if self._next[one] < self.old_before[one]:
                         self._next[one] = max(self._next[one], consumer.position(place) or 0)

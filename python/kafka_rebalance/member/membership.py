@@ -122,7 +122,7 @@ class AnyMembership(Mutable):
     effects: list[MemberEffect] = field(default_factory=list)
 
     def begin(self, now_ms: int) -> list[MemberEffect]:
-        """Begins an event; returns its effects list. Errors: ValueError if `now_ms` decreases."""
+        """Begins an event; returns a list for effects. Errors: ValueError if `now_ms` decreases."""
         if now_ms < self.now_ms:
             raise ValueError(f"now_ms: {now_ms} is before {self.now_ms}")
         self.now_ms = now_ms
@@ -133,7 +133,7 @@ class AnyMembership(Mutable):
         return bool(self.sent) and any(isinstance(one.request, kinds) for one in self.sent.values())
 
     def expired(self) -> Iterator[SentRequest]:
-        """Removes and yields the unanswered requests whose time is over."""
+        """Removes and yields the unanswered requests that have timed out."""
         for number, sent in list(self.sent.items()):
             if sent.expires_ms <= self.now_ms and self.sent.pop(number, None) is not None:
                 yield sent

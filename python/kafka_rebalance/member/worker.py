@@ -75,7 +75,7 @@ class Herder(Mutable):
     # Connectors that were deleted and created again before the herder applied the deletion
     recreated: set[str] = field(default_factory=set)
     assignment: wire.ConnectAssignment | None = None  # the last one received
-    work: Work | None = None  # assigned work; None before it, and after `give_up` or `lose`
+    work: Work | None = None  # None before an assignment, and after `give_up` or `lose`
     running: Work = NOTHING  # started and not yet stopped
     is_resolved: bool = True  # all assigned work is started
     is_rejoin_requested: bool = False

@@ -47,10 +47,10 @@ _SEEDS = range(10, 61)
 _WORK = 100_000  # members times partitions times seeds: with more, a forecast would take minutes
 _BEGIN_MS = 120_000  # long after the group has formed
 _BACK_OFF_MS = (0, 10_000, 20_000, 40_000, 80_000, 160_000)
-_MOST_RECORDS = 1_000_000_000  # a second, of one topic
+_MOST_RECORDS = 1_000_000_000  # records of one topic in a second
 _SETTLES_MS = 60_000
 _COLD_MS = 200
-_LEAST_STOP_MS = 50  # an eager rebalance for which all members are ready stops them for less
+_LEAST_STOP_MS = 50  # an eager rebalance stops members for less if all are ready
 
 
 class PlayedDeploy(Frozen):

@@ -78,7 +78,7 @@ def _other_leaving(planned: RebalancePlan, count: int, draws: int) -> Iterator[R
     if math.comb(len(places), count) > draws:
         random = Random(f"{group.group_id}/{count}")
         chosen = (random.sample(places, count) for _ in range(draws))
-    leave = RemoveMembers(client_id="leaves")  # a mark: no assignor reads client ids
+    leave = RemoveMembers(client_id="leaves")  # marks the members: no assignor reads client ids
     for gone in chosen:
         marked = (
             replace(one, client_id=leave.client_id if i in gone else None)

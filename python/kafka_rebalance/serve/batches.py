@@ -23,7 +23,7 @@ NO_PRODUCER = -1
 _START = struct.Struct(">qiibI")
 """First offset, length of the rest, leader epoch, magic, checksum."""
 _REST = struct.Struct(">hiqqqhii")
-"""The other fields, as `Batch` names them."""
+"""The other fields of the header, as `Batch` names them."""
 _HEADER_BYTES = _START.size + _REST.size
 _PLACED = struct.Struct(">qii")
 _LENGTH, _CRC = struct.Struct(">i"), struct.Struct(">I")

@@ -108,7 +108,7 @@ class Configs(ABC):
 
     def alter(self, one: Any, asked: Asked) -> None:
         """Carries out one resource's part of (Incremental)AlterConfigs. Errors: Refused."""
-        whole = asked.api == "alter_configs"  # restores the defaults of all other settings
+        whole = asked.api == "alter_configs"  # which also resets all other settings
         given = self.given(one.resource_name)
         changes: dict[str, str | None] = {}
         for config in one.configs:

@@ -26,7 +26,7 @@ from .faults import Broken
 from .frames import APIS, Api, Asked, decoded, encoded
 
 Answer = Mapping[str, Any] | Response | Broken | None
-"""The fields of a response; None: no response."""
+"""The fields of a response; None means no response."""
 Handler = Callable[[Asked, str], Awaitable[Answer]]
 """Called with a request and the client's host; returns the answer."""
 

@@ -203,7 +203,7 @@ async def _offset_fetch(asked: Asked, ask: Ask, cluster: Cluster) -> Mapping[str
             member_epoch=getattr(one, "member_epoch", classic.NO_GENERATION),
         )
         response = await ask(request)
-        if asked.version == 1 and partitions:  # version 1 has only errors of partitions
+        if asked.version == 1 and partitions:  # version 1 can report only errors of partitions
             unread = (wire.FetchedOffset(*p, error_code=response.error_code) for p in partitions)
             response = replace(response, offsets=response.offsets or tuple(unread))
         groups.append({**_fetched(response, unknown, cluster), "group_id": one.group_id})

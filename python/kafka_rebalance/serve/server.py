@@ -88,7 +88,7 @@ def _check_unanswered(fields: Mapping[str, Any]) -> None:
 class Server:
     """A broker with one coordinator. By default, it listens on loopback.
 
-    With `stopped_clock`, the clock begins at 0, and only `advance` moves it. With `kafka` ("2.8",
+    With `stopped_clock`, the clock starts at 0, and only `advance` moves it. With `kafka` ("2.8",
     "3.9" or "4.0"), only the versions of requests that such an older broker knows are answered. A
     client that asks for an unknown topic creates it with `auto_create` partitions, if not 0.
     """

@@ -100,7 +100,7 @@ class SharePartition:
                 records, size = records - len(offsets), size - len(batch.data)
                 data.append(batch.data)
             else:
-                self._begin_at(self.start)  # passes over batches without records
+                self._begin_at(self.start)  # skips batches without records
         return acquired, b"".join(data)
 
     def _available(self, batch: Batch, log: PartitionLog, wanted: "Wanted") -> Iterator[int]:

@@ -30,7 +30,7 @@ _NAMES = {BUILT_IN[name].java_class: name for name in (*EAGER, COOPERATIVE)}
 class Setting(NamedTuple):
     """A setting: its type, its default in Java, and the defaults of other libraries.
 
-    `limits` are librdkafka's, which refuses a number outside them.
+    `limits` are the bounds of librdkafka, which refuses a number outside them.
     """
 
     type: type

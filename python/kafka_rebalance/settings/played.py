@@ -25,7 +25,7 @@ _AT_MS = 60_000
 _MEMBERS = ("a", "b", "c")
 _PARTITIONS = 6
 _MOST_PLAYED_MS = 7_200_000
-_MOST_HEARTBEATS = 20_000  # of one member
+_MOST_HEARTBEATS = 20_000  # the most heartbeats of one member in a run
 _PHASES = 5  # a pause can begin anywhere between two heartbeats: this many places are played
 
 

@@ -114,7 +114,7 @@ def topics_of(topics: tuple[DescribedPartitions, ...]) -> tuple[str, ...]:
 
 
 class DescribedConsumerMember(Message):
-    """A described member. `member_type`: 0 (classic), 1 (consumer protocol) or -1 (not shown)."""
+    """A described member. `member_type` is 0 (classic), 1 (consumer protocol) or -1 (not shown)."""
 
     member_id: str
     instance_id: str | None
@@ -152,7 +152,7 @@ class DescribedConsumerMember(Message):
 
 
 class DescribedShareMember(Message):
-    """A member of a share group. Kafka does not show its target: the member owns it at once."""
+    """A member of a share group. Kafka does not show its target, which the member owns at once."""
 
     member_id: str
     rack_id: str | None

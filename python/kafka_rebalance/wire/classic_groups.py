@@ -51,7 +51,7 @@ class JoinedMember(NamedTuple):
 
 
 class JoinGroupResponse(Response):
-    """The response to JoinGroup. Only the leader gets `members`; KIP-814: `skip_assignment`."""
+    """The response to JoinGroup. Only the leader gets `members`. KIP-814 adds `skip_assignment`."""
 
     error_code: ErrorCode = ErrorCode.NONE
     generation_id: int = NO_GENERATION
@@ -173,7 +173,7 @@ class DescribedMember(NamedTuple):
 
 
 class DescribedGroup(NamedTuple):
-    """A group in DescribeGroups. `state` is Dead if it is absent, None if the request failed."""
+    """A group in DescribeGroups. `state` is Dead for an absent group, None after an error."""
 
     group_id: str
     error_code: ErrorCode = ErrorCode.NONE

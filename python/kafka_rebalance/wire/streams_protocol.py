@@ -102,7 +102,7 @@ class SubscriptionInfo(NamedTuple):
 
 
 class AssignedTask(NamedTuple):
-    """A task in the leader's answer; versions 10 and 11 name its topology ("": none)."""
+    """A task in the leader's answer; versions 10 and 11 name its topology ("" for none)."""
 
     subtopology_id: Int32
     partition: Int32

@@ -27,7 +27,7 @@ class IllegalRecord(ValueError):
 
 
 class OwnedTwice(IllegalRecord):
-    """Two members would own the same partition; Kafka refuses the records, and so the request."""
+    """Two members would own the same partition; Kafka refuses the records, and thus the request."""
 
 
 Names = Mapping[str, None]

@@ -118,7 +118,7 @@ def arm_rebalance(state: Shard, group_id: str, member: AssignedMember) -> None:
 
 
 def arm_or_cancel_rebalance(state: Shard, group_id: str, member: AssignedMember) -> None:
-    """Arms the rebalance timeout if the member has to revoke after a step, else cancels it."""
+    """Arms the rebalance timeout if the member must revoke something, else cancels it."""
     if member.is_revoking:
         arm_rebalance(state, group_id, member)
     else:

@@ -204,7 +204,7 @@ class Group(Mutable):
         return member
 
     def replace_static(self, group_instance_id: str, new_id: str) -> ClassicGroupMember:
-        """Replaces a static member's id; the member keeps its assignment, and leads as before."""
+        """Replaces a static member's id; the member keeps its assignment and role."""
         old_id = self.static_members[group_instance_id]
         member = self.members.pop(old_id)
         member.member_id = new_id
@@ -260,7 +260,7 @@ class Group(Mutable):
         return self.awaiting_join == len(self.members) and not self.pending
 
     def elect_joined_leader(self) -> bool:
-        """Makes a joined member leader if the leader has not joined; False if nobody has joined."""
+        """Elects a joined member unless the leader has joined; False if nobody has joined."""
         leader = None if self.leader_id is None else self.members.get(self.leader_id)
         if leader is not None and leader.parked_join is not None:
             return True

@@ -113,7 +113,7 @@ def most_named(counts: Iterable[tuple[str, int]]) -> str | None:
 
 
 class ResolvedPattern(NamedTuple):
-    """The topics of a pattern, when they were found, and in which version of the metadata."""
+    """The topics that match a pattern, when they were found, and the version of the metadata."""
 
     topics: Names
     version: int

@@ -72,7 +72,7 @@ class LoadStarted(_Event):
 
 
 class Loaded(_Event):
-    """The whole log has been read, in order; the coordinator starts from it."""
+    """The whole log has been read, in order; the coordinator starts with these entries."""
 
     entries: tuple[LogEntry, ...]
 

@@ -191,7 +191,7 @@ class Shard(Mutable):
     def refuse_parked(
         self, group: Group, member: ClassicGroupMember, error: ErrorCode, member_id: str = ""
     ) -> None:
-        """Refuses the member's parked JoinGroup, with this `member_id`, and parked SyncGroup."""
+        """Refuses the member's parked SyncGroup and JoinGroup; `member_id` is for the latter."""
         self.answer_join(group, member, JoinGroupResponse(error_code=error, member_id=member_id))
         self.answer_sync(member, SyncGroupResponse(error_code=error))
 

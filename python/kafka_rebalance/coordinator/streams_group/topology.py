@@ -28,7 +28,7 @@ from ..machine.cluster import ClusterTopics
 
 
 class ConfiguredTopology(Frozen):
-    """A topology's tasks; it is ready if `status` is None. `creatable_topics` must be created."""
+    """A topology's tasks; ready if `status` is None. The broker creates `creatable_topics`."""
 
     epoch: int
     subtopologies: tuple[Subtopology, ...] = ()

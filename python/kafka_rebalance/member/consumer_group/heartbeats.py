@@ -39,7 +39,7 @@ _UNCHANGED_MS = -1
 def beat(state: AsyncMembership) -> None:
     if state.coordinator_node is None or state.state in NOT_IN_GROUP:
         if state.state is _S.LEAVING:
-            state.move(_S.UNSUBSCRIBED)  # without a coordinator, it leaves without a request
+            state.move(_S.UNSUBSCRIBED)  # without a coordinator, no request is sent
         return
     is_leaving = state.state in (_S.PREPARE_LEAVING, _S.LEAVING)
     if state.poll_until_ms <= state.now_ms and not is_leaving:

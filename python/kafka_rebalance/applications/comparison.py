@@ -68,7 +68,7 @@ def compare_settings(
 ) -> list[ComparedSettings]:
     """Plays the changes under the present settings, and under each of the `candidates`.
 
-    Without candidates, these are: one more standby replica; twice the warm-up replicas; the
+    Without candidates, the settings are: one more standby replica; twice the warm-up replicas; the
     acceptable lag times ten or, if larger, the lowest power of ten with which no task has to wait;
     and, if threads have a rack, the other strategies of rack awareness.
     """

@@ -4,7 +4,7 @@
 This is the layout of the field `application` of a contract line, and of the cases of `python -m
 tools.streams_vectors`. A line holds what can be seen from outside: topics, end offsets, and the
 bytes that threads sent and were assigned. `topology` infers what a line leaves out. The data that a
-thread sent is read from `user_data` alone; the decoded fields beside it are for people.
+thread sent is read from `user_data` alone; the decoded fields beside it are for human readers.
 
 Errors   GroupError with the path of the bad field.
 """

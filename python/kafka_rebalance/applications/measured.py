@@ -20,7 +20,7 @@ from .replayed import Place, Replay, read_replay
 
 class Rates(NamedTuple):
     """Measured rates, in records a second. `restore_rate` is that of the slowest copy that has not
-    caught up. If all copies have, each rate is only a lower bound: `is_bound` is True, and
+    caught up. If all have caught up, each rate is only a lower bound: `is_bound` is True, and
     `restore_rate` is the highest bound. `write_rate` is the fastest growth of a task's changelogs.
     """
 
@@ -42,7 +42,7 @@ class Rates(NamedTuple):
 def measured_rates(group_id: str, line: Any, now: Replay) -> Rates:
     """Returns the rates between two readings.
 
-    `line` is the earlier one, the field `application` of a line; `now` is the later one's replay.
+    `line` is the earlier reading, the field `application` of a line; `now` replays the later one.
 
     Errors   GroupError at `since` if no copy has restored records between the two.
     """

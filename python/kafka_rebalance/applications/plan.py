@@ -11,7 +11,7 @@ removed    threads, or a whole process. None of them sends LeaveGroup: the rebal
 restarted  a process with its disk. A static one is back before its session times out: no rebalance.
            A dynamic one joins with new member ids, and the rebalance ends when the old sessions
            have timed out; if it is away longer, the others rebalance without it first. If several
-           processes restart, the next one does so when no rebalance is due any more.
+           processes restart, the next one does so once no rebalance is due.
 settings   other settings of the leader, after a restart of all processes without a rebalance.
 
 Errors   GroupError at `changes[i]` for any other change; NotAffected if a member does not exist.
@@ -106,7 +106,7 @@ class Course(NamedTuple):
 
     @property
     def restored(self) -> dict[TaskId, int]:
-        """Returns how many records each task must restore the first time before it runs."""
+        """Returns how many records each task must restore before it first runs."""
         copies = [copy for call in self.calls for copy in call.restored]
         return {copy.task: copy.records for copy in reversed(copies)}
 
@@ -232,7 +232,7 @@ def _restore(rate: int | None, write_rate: int, behind: int, waited_ms: int) -> 
 
 def _likeliest_ranks(replay: Replay) -> list[tuple[Uuid, float]]:
     """Returns an id for each rank, in order, with the rank's probability: for the likeliest 8
-    ranks, or for fewer if the application has many tasks, because their courses take long.
+    ranks, or for fewer if the application has many tasks, because their courses are slow to play.
     """
     borders = [-_LONGS // 2, *(most for most, _ in replay.processes()), _LONGS // 2]
     found = [(((low + high) // 2, 0), (high - low) / _LONGS) for low, high in pairwise(borders)]

@@ -6,10 +6,10 @@
 2. The first thread of a process also sends the positions of tasks that the process has lost, from
    its disk, until they are deleted (`state.cleanup.delay.ms`). In Kafka, any thread may send them:
    that decides only which thread of the process gets the task.
-3. After an answer with withheld tasks, the next call follows at once, a few seconds later at most.
+3. After an answer with withheld tasks, the next call follows at once or within a few seconds.
    Whether a copy is restored by then depends on its records and on which thread rejoins first. So
    there are two bounds: nothing is restored, or, if `is_quick`, as much as in `FOLLOW_UP_MS`.
-4. Else, if a probing rebalance is due, the next call is at its time; until then, each thread
+4. Otherwise, if a probing rebalance is due, the next call is at its time; until then, each thread
    restores its tasks.
 5. Without either, the application is stable.
 
@@ -51,7 +51,7 @@ _MOST_CALLS = 200
 
 
 class Move(NamedTuple):
-    """An active task, its process before and its process now; None: no process has the task."""
+    """An active task, its process before and its process now; None if no process has the task."""
 
     task: TaskId
     before: str | None
@@ -67,7 +67,7 @@ class Copy(NamedTuple):
 
 
 class Call(NamedTuple):
-    """A call of the leader, `waited_ms` after the call before. `tasks` are by member id. `unread`
+    """A call of the leader, `waited_ms` after the previous call. `tasks` are by member id. `unread`
     tasks are withheld: no thread reads them until the next call. `restored` are active tasks that
     must be restored before they run; `warming` are warm-ups, `standby` the other copies. `ended`
     are the tasks of threads that ended `waited_ms` before the call and that nobody has read since.
@@ -98,7 +98,7 @@ class Call(NamedTuple):
 
 
 Restore = Callable[[int, int], int]
-"""Takes how many records a copy was behind, and the ms since then; returns how many it is now."""
+"""Takes how many records a copy was behind, and the ms since; returns how many it is behind now."""
 
 
 @dataclass
@@ -106,7 +106,7 @@ class Running:
     """An application at some moment: which thread has which task, and how far behind each copy is.
 
     `behind` holds the records between a copy of a task's state and the end of its changelogs.
-    `owners` holds the process of each active task after the last call, also if it has left since;
+    `owners` holds the process of each active task after the last call, even if it has left since;
     `ended` are the active tasks of threads that have left. `pauses` are the processes that were
     away without a rebalance, each with the time in ms and the number of calls before.
     """
@@ -134,7 +134,7 @@ class Running:
         return NEW if process_id == self.new else uuid_text(process_id)
 
     def leave(self, member_ids: Iterable[str]) -> None:
-        """Removes threads; when the last thread of a process leaves, its disk goes with it."""
+        """Removes threads; when the last thread of a process leaves, the disk is lost, too."""
         for member_id in member_ids:
             self.ended += self.tasks.pop(member_id).active
         left = tuple(one for one in self.application.threads if one.member_id in self.tasks)

@@ -11,7 +11,7 @@ they combine the topologies, the end offsets, the tags (none, or all that thread
 a thread reported: the leader certainly saw these. If no candidate produces the answer, a process of
 static members may have restarted since, and the broker has lost what it sent before: then the
 candidates are tried again as if that process had sent the tasks that it has, before another
-assignor. Else the candidate with the fewest differing threads is returned, and names them.
+assignor. Otherwise the candidate with the fewest differing threads is returned, and names them.
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -110,7 +110,7 @@ class Replay(NamedTuple):
 
     @property
     def deadline(self) -> tuple[str, int] | None:
-        """Returns the member that triggers the next probing rebalance, and when in epoch ms."""
+        """Returns the member that triggers the next probing rebalance, and its time in epoch ms."""
         found = ((one, each.info.next_rebalance_ms) for one, each in self.assigned.items())
         return next((one for one in found if one[1] not in (0, NO_REBALANCE)), None)
 
@@ -231,11 +231,11 @@ class Replay(NamedTuple):
         return ideal_owners(self.application, engine=engine) & self.standby()
 
     def standby(self) -> set[Place]:
-        """Returns the process and the task of each standby task, also of warm-ups."""
+        """Returns the process and the task of each standby task, including warm-ups."""
         return places(self.application, self.tasks, active=False)
 
     def sums(self) -> dict[Place, int]:
-        """Returns the offset sum of each process's task, as its threads sent it last."""
+        """Returns the offset sum of each process's task, as its threads last sent it."""
         return {
             (one.info.process_id, task): total
             for one in self.application.threads
@@ -373,7 +373,7 @@ def _at_last_call(application: Application, assigned: Mapping[str, SentAssignmen
 
 
 def _fresh(application: Application) -> list[Uuid]:
-    """Returns the processes whose threads sent that they own nothing."""
+    """Returns the processes whose threads reported that they own nothing."""
     owns = {one.info.process_id for one in application.threads if one.owned_partitions}
     return list(
         dict.fromkeys(
@@ -395,10 +395,10 @@ def _had_its_tasks(
 def _before_restart(
     application: Application, process_id: Uuid, assigned: Mapping[str, SentAssignment]
 ) -> Application:
-    """Returns the application as if the process had sent that it runs the tasks that it has.
+    """Returns the application as if the process had reported that it runs the tasks that it has.
 
-    A static member that restarts gets its assignment back without a rebalance. The broker then has
-    what the member sent after the restart, and no longer what the leader read.
+    A static member that restarts gets its assignment back without a rebalance. The broker then
+    holds what the member sent after the restart, and no longer what the leader read.
     """
     tasks, stateful = present_tasks(assigned), {*Topology(application).stateful}
     return application._replace(
@@ -439,7 +439,7 @@ def _standbys(
     subtopologies: tuple[TopicsInfo, ...],
     assigned: Mapping[str, SentAssignment],
 ) -> int:
-    """Infers the standby replicas: the fewest of a stateful task, as few tasks have a warm-up."""
+    """Infers the standby replicas: the fewest that a stateful task has; warm-ups add to others."""
     stateful = Topology(application._replace(subtopologies=subtopologies)).stateful
     counts = dict.fromkeys(stateful, 0)
     for of in present_tasks(assigned).values():

@@ -61,11 +61,11 @@ class _OfBoth:
 
 
 class _Assignor(AbstractPartitionAssignor):  # type: ignore[misc]
-    """Makes a consumer's subscription, keeps its last assignment, and assigns if it is leader."""
+    """Makes a consumer's subscription, keeps its last assignment, and assigns for a leader."""
 
     name: ClassVar[str]
     sent_as: ClassVar[str | None] = None
-    """The assignor in whose format members send their user data; None: the one called `name`."""
+    """The assignor in whose format members send their user data; for None, it is `name`."""
     rack_id: str | None = None
     _options: PlugInOptions | None = None
 

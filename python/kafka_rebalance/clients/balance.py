@@ -4,21 +4,21 @@
 Each rebalance is answered in these steps:
 
 1. If members and topics are as in the last answer, and that answer withheld partitions or is
-   younger than `FREEZE_S`, the weights of the last answer are used again. If also each member
-   claims only what the last target gives it or what it claimed before, that target is used again.
-   So the second round of a cooperative rebalance takes no further partition from a member.
-2. Else `balanced` or `weighted` computes a new target. `weighted` without fresh weights takes
-   nothing from an owner; it hands out partitions without an owner, by their number. With weights,
+   younger than `FREEZE_S`, the weights of the last answer are used again. If each member also
+   claims only what the last target assigns to it or what it claimed before, that target is used
+   again. So the second round of a cooperative rebalance takes no further partition from a member.
+2. Otherwise `balanced` or `weighted` computes a new target. `weighted` without fresh weights takes
+   nothing from an owner; it spreads partitions without an owner evenly by number. With weights,
    members without any partition first get an even share of the load, whatever the budget: else
    those that join late would wait for many rebalances. The leader requests that rebalance as soon
    as it has weights, once for these members. If a new leader finds partitions without an owner,
    this may be the second round of another leader: with a budget or weights, it takes nothing.
 3. In a cooperative group, a partition is withheld if its new owner does not claim it and another
    member does, however old that claim is: the other member may still read it. A claim that a member
-   repeats after two answers against it is ignored: else the partition would be withheld for ever.
+   repeats after two answers against it is ignored: else the partition would be withheld forever.
 
 While the consumer leads, a thread reads the weights. A consumer that led the last rebalance but not
-this one ends its thread, so a group's offsets are read by one member only.
+this one stops its thread, so only one member reads a group's offsets.
 
 Source   docs/balance.md; for step 3, KIP-429 and CooperativeStickyAssignor (Kafka 4.4.0).
 """
@@ -61,7 +61,7 @@ class PlugInOptions(Frozen):
     """The options of a plug-in. Times are in seconds.
 
     `settings` are as in an assignor's name: "budget=3&tolerance=5%". `rebalance_every` is the
-    shortest time between two rebalances that the leader requests itself; None: it requests none.
+    shortest time between two rebalances that the leader requests itself; None if it requests none.
 
     Errors   GroupError for wrong settings; ValueError for a wrong `rebalance_every`.
     """
@@ -84,7 +84,7 @@ class PlugInOptions(Frozen):
 
     @property
     def taking_nothing(self) -> str:
-        """The assignor with a budget of 0 in place of the given one."""
+        """Returns the assignor with a budget of 0 in place of the given one."""
         others = [one for one in self.settings.split("&") if one and not one.startswith("budget=")]
         return f"{self.assignor}?{'&'.join([*others, 'budget=0'])}"
 
@@ -171,7 +171,7 @@ class Leading:
         return found[0] if found is not None and now - found[1] <= MAX_AGE_S else {}
 
     def end_round(self) -> None:
-        """Ends the thread if another member led the rebalance that has just ended."""
+        """Stops the thread if another member led the rebalance that has just ended."""
         if not self._has_led:
             self.stop()
         self._has_led = False
@@ -183,8 +183,8 @@ class Leading:
     def _without_repeated(self, members: tuple[Member, ...]) -> tuple[Member, ...]:
         """Returns the members without the claims that a third answer would withhold.
 
-        A member that missed an answer still claims what it had, so one such claim is no error. An
-        answer that did not reach even its leader does not count.
+        A member that missed an answer still claims what it had, so one such claim is not an error.
+        An answer that did not reach even its leader does not count.
         """
         if self._last is None or self._has_led or not self.options.is_cooperative:
             return members
@@ -397,7 +397,7 @@ class Load:
     ) -> None:
         from kafka_rebalance.live.cluster import kafka_module
 
-        kafka_module()  # imported now: a thread that imports it delays the rebalance of its leader
+        kafka_module()  # imported now, as a later import in the thread would delay the rebalance
         self._server, self._configs, self._catch_up = bootstrap_server, configs, catch_up
         self._before: dict[str, tuple[float, dict[TopicPartition, int]]] = {}
 

@@ -6,7 +6,7 @@ remembers its own last assignment. kafka-python does not pass its `client_rack` 
 rack (KIP-881) is a parameter of the assignor: `partition_assignment_strategy=[Range(rack_id="b")]`.
 
 Differs  from kafka-python's own assignors: its range loses some static members, and its
-         cooperative-sticky sends neither generation nor rack, but these classes do. After a
+         cooperative-sticky sends neither generation nor rack; these classes send both. After a
          revocation, `CooperativeSticky` here claims only partitions that the consumer still holds.
 """
 
@@ -39,7 +39,7 @@ _VERSION = 3
 
 
 class _Assignor(AbstractPartitionAssignor):  # type: ignore[misc]
-    """Makes a consumer's subscription, keeps its last assignment, and assigns if it is leader."""
+    """Makes a consumer's subscription, keeps its last assignment, and assigns for a leader."""
 
     name: ClassVar[str]
 
@@ -62,7 +62,7 @@ class _Assignor(AbstractPartitionAssignor):  # type: ignore[misc]
         }
 
     def _decide(self, consumer: Any) -> Decide | None:
-        """Returns the function that computes the answer; None: Kafka's assignor computes it."""
+        """Returns the function that computes the answer; None if Kafka's assignor computes it."""
         return None
 
     def metadata(self, topics: Iterable[str]) -> Any:

@@ -36,7 +36,7 @@ def answer(
         for topic in subscribed
         if (partitions := cluster.partitions_for_topic(topic))
     }
-    # If no member has a rack, the racks of replicas have no effect, and reading them takes long.
+    # If no member has a rack, the racks of replicas have no effect, and reading them is slow.
     known = cluster.brokers() if any(member.rack for member in members) else ()
     brokers = {getattr(broker, client.node): broker.rack for broker in known}
     topics = tuple(
@@ -50,7 +50,7 @@ def answer(
 def _racks(
     client: ClientNames, cluster: Any, topic: str, count: int, brokers: Mapping[Any, str | None]
 ) -> tuple[tuple[str | None, ...], ...] | None:
-    """Returns the racks of each partition's replicas; None if `brokers` has no rack."""
+    """Returns the racks of each partition's replicas; None if `brokers` contains no rack."""
     if not any(brokers.values()):
         return None
     # Neither client has a public method for the replicas of all partitions.
@@ -74,15 +74,15 @@ _SHOWN = 5
 def legal(
     group_id: str, topics: tuple[Topic, ...], members: tuple[Member, ...], assignor: str
 ) -> LegalAnswer:
-    """Returns each member's partitions: Kafka's answer, unless it would end or hang a consumer.
+    """Returns each member's partitions: Kafka's answer, unless it would crash or hang a consumer.
 
-    `members` are in join order. An exception would end the leader's own consumer, and then each
-    next leader after a session timeout; so this function raises none.
+    `members` are in join order. An exception would crash the leader's own consumer and, after each
+    session timeout, that of the next leader; so this function raises none.
 
     1. Kafka's assignor computes an answer. Anomalies are logged.
     2. A second answer is computed if the first one throws, never ends, or assigns a member a topic
-       to which the member does not subscribe. (That would end aiokafka's consumer, and make other
-       clients join again for ever.) The input of the second answer lacks members that subscribe to
+       to which the member does not subscribe. (That would crash aiokafka's consumer, and make other
+       clients join again forever.) The input of the second answer lacks members that subscribe to
        nothing, and claims that cannot be kept: to other topics, or to partitions that do not exist.
     3. If the second answer has such a problem too, or its input would be the same, range computes
        the answer of this generation: it needs no claims, and always has an answer. In a cooperative

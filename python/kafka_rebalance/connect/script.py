@@ -177,7 +177,7 @@ def _known(value: Any, among: Collection[str], at: str) -> str:
 
 
 def _check_rounds(rounds: tuple[ClusterRound, ...]) -> None:
-    """Raises GroupError if time decreases, or a reported connector was not configured so far."""
+    """Raises GroupError if time decreases, or a reported connector has never been configured."""
     if not rounds:
         raise GroupError("rounds", "empty; a script has at least one")
     configured: set[str] = set()

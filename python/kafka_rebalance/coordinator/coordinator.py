@@ -2,15 +2,15 @@
 """The group coordinator without I/O: it takes events and the time, and returns effects.
 
 A Coordinator stands for one partition of `__consumer_offsets`: it holds the groups that hash to it.
-It reads no clock, uses no random numbers, and never blocks: equal events in equal order lead to
-equal effects and equal states. The caller calls `handle(Tick(), t)` when `next_deadline_ms()` is
+It reads no clock, uses no random numbers, and never blocks: the same events in the same order lead
+to the same effects and states. The caller calls `handle(Tick(), t)` when `next_deadline_ms()` is
 `t`, carries out every Append and reports its result, and sends every Respond. Within one step,
 Kafka sends responses in the order of a hash map; here, in the order in which members joined.
 
 A Tick runs one deadline, the earliest, because Kafka queues each expired timer as an event behind
 the waiting requests. If all rebalance timeouts of a group are 0, a deadline can be armed for the
-present time again and again, until a session ends. A host that stops its clock during Ticks must
-then let time pass: `VirtualBroker` adds 1 ms when one deadline has run 3 times at one time.
+present time again and again, until a session expires. A host that stops its clock during Ticks must
+then let time pass: `VirtualBroker` adds 1 ms when one deadline has run 3 times at the same time.
 
 Source   GroupCoordinatorService, GroupCoordinatorShard of Kafka 4.4.0.
 """
@@ -40,7 +40,7 @@ from .offsets import requests as offset_requests
 
 
 def counted_ids() -> Callable[[], str]:
-    """Returns a function that makes UUIDs from 1, 2, 3, …, so that every run has equal ids."""
+    """Returns a function that makes UUIDs from 1, 2, 3, …, so that every run uses the same ids."""
     from uuid import UUID
 
     numbers = count(1)
@@ -51,7 +51,7 @@ class Coordinator:
     """A group coordinator. `new_id` returns the last 36 characters of a member's new id.
 
     `vouched` is for simulations: joined members count as alive until the host reports Silent, so
-    their heartbeats need not be simulated. `is_logged=False` is for those that read no records.
+    their heartbeats need not be simulated. `is_logged=False` is for callers that read no records.
     """
 
     def __init__(
@@ -180,7 +180,7 @@ _HANDLERS: dict[type[Request], _Handler] = {
     classic.DescribeGroups: describe_groups,
     classic.ListGroups: list_groups,
 }
-"""Requests that members or administrators of all types of groups send; others have `handler`."""
+"""The handlers of requests about any type of group; other requests name theirs in `handler`."""
 
 
 def _receive(state: Shard, event: events.Received) -> None:
@@ -194,7 +194,7 @@ def _receive(state: Shard, event: events.Received) -> None:
             case classic.ListGroups(), ErrorCode.NOT_COORDINATOR:
                 response = classic.ListGroupsResponse()  # this coordinator has no groups
             case classic.Heartbeat(), ErrorCode.COORDINATOR_LOAD_IN_PROGRESS:
-                response = classic.HeartbeatResponse()  # no error: no session ends in a load
+                response = classic.HeartbeatResponse()  # no error: sessions cannot expire in a load
         state.respond(event.request_id, response)
         return
     if isinstance(request, classic.FindCoordinator):
@@ -206,7 +206,7 @@ def _receive(state: Shard, event: events.Received) -> None:
 
 
 def _handle(state: Shard, event: events.Received, request: Request) -> None:
-    """Passes a request to its handler, which depends on the group too. Errors: RequestRefused."""
+    """Passes a request to its handler, which can depend on the group. Errors: RequestRefused."""
     group = state.groups.get(getattr(request, "group_id", ""))
     special = None if group is None else state.kind(group).handlers.get(type(request))
     if special is not None:

@@ -3,7 +3,7 @@
 
 The lag is read from the cluster at each request. The rate of each partition is the growth of its
 end offset since an earlier request, made at least WINDOW_S ago. Until there is such a request, the
-answer is the present number of replicas. `scaling.choose` chooses the number, and gives the reason.
+answer is the present number of replicas. `scaling.choose` chooses the number, and explains it.
 """
 
 import threading
@@ -35,7 +35,7 @@ class Autoscaling:
         self._ends: dict[str, list[Ends]] = {}
 
     def answer(self, group_id: str, parameters: Iterable[tuple[str, str]]) -> dict[str, Any]:
-        """Returns `choose`'s document; while rates are unknown, the present number of replicas.
+        """Returns the result of `choose`; while rates are unknown, the present number of replicas.
 
         Errors   KeyError for an unknown group; GroupError at a parameter's name; ClusterError.
         """

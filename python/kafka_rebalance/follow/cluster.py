@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Follows all groups of a cluster in two threads, and passes what it sees to a listener.
+"""Follows all groups of a cluster in two threads, and reports their rebalances to a listener.
 
 1. All groups are described every few seconds; an unchanged group needs nothing else.
 2. The records of `__consumer_offsets` are read, if this user may read them. The records that exist
-   at the start show the groups' states; each later record is a rebalance. For groups whose broker
-   assigns, and for all groups if the records cannot be read, a rebalance is a difference between
-   two descriptions.
+   at the start show the groups' states; each later record is a rebalance. For broker-assigned
+   groups, and for all groups if the records cannot be read, a rebalance is a difference between two
+   descriptions.
 3. If a broker does not answer, the next broker is read, from the record after the last one read.
    Groups that no broker lists meanwhile are not forgotten.
 """
@@ -37,7 +37,7 @@ _RETRY_S = 1.0
 _LOG_S = 5.0
 """The seconds for which the first description waits for the log."""
 _HOLES_S = 6.0
-"""A group with an ownerless partition has settled if it stays the same for this many seconds."""
+"""A group with an ownerless partition counts as settled once it is unchanged for this long."""
 _ASK_AGAIN_S = 60.0
 """The seconds after which the log is tried again if this user may not read it."""
 
@@ -55,7 +55,7 @@ class Listener(Protocol):
         """
 
     def undescribed(self, group_id: str, why: str) -> None:
-        """Called each time a group cannot be described; mostly, it is empty or rebalancing."""
+        """Called each time a group cannot be described; usually, it is empty or rebalancing."""
 
     def listed(self, group_ids: Set[str]) -> None:
         """Called when all groups have been described; `group_ids` are all groups that exist."""
@@ -68,7 +68,7 @@ class Listener(Protocol):
 
 
 class FollowedCluster:
-    """Follows the groups that `is_wanted` accepts; if `names` is given, only groups among these.
+    """Follows the groups that `is_wanted` accepts; if `names` is given, only groups in it.
 
     `by_records` is True while the log shows the rebalances of classic groups. If `reads_log` is
     False, only descriptions are read.
@@ -90,12 +90,12 @@ class FollowedCluster:
         self._names, self._reads_log, self._engine = names, reads_log, engine
         self.by_records = self._has_no_topic = False
         self.log = FollowedLog(bootstrap_server, configs, names)
-        # Newest descriptions, as JSON lines: objects take eight times the memory. None: no members.
+        # The newest descriptions (None: no members), as JSON: objects take eight times the memory.
         self._lines: dict[str, str | None] = {}
         self._listener, self._is_wanted = listener, is_wanted
         self._problems: dict[str, str] = {}
         self._has_begun = False
-        self._states: dict[str, str | None] = {}  # after the last rebalance, as lines
+        self._states: dict[str, str | None] = {}  # states after the last rebalance, as lines
         self._looks: dict[str, int] = {}
         self._between: dict[str, tuple[int, float]] = {}
         self._history = FollowedHistory(is_wanted)
@@ -183,7 +183,7 @@ class FollowedCluster:
             return
         before = _read(self._states.get(group_id))
         is_new = self._has_begun and self._names is None
-        is_known = group_id in self._states or is_new  # else this is its first state
+        is_known = group_id in self._states or is_new  # else this is the group's first state
         if not has_target(line):
             return
         source = self._source(group)
@@ -210,11 +210,11 @@ class FollowedCluster:
         return RECORDS if self.by_records else DESCRIPTIONS
 
     def _has_settled(self, look: int, group: GroupSpec) -> bool:
-        """Returns whether the rebalance is over: the description stays the same until another one.
+        """Returns whether the rebalance is over: no partition lacks an owner, or nothing changes.
 
-        While a partition has no owner, a cooperative group may be between two rounds. But if the
-        broker assigns, a new topic or a share group's new partition may have no owner until a
-        later epoch, so the wait is limited.
+        While a partition has no owner, a cooperative group may be between two rounds. But in a
+        broker-assigned group, a new topic or a share group's new partition may have no owner until
+        a later epoch, so the wait is limited.
         """
         now_s = time.monotonic()
         known, since_s = self._between.get(group.group_id, (0, now_s))
@@ -267,13 +267,13 @@ class FollowedCluster:
         self._recent.update(found.row.group_id for found in rows)  # before the listener gets them
         names = frozenset[str]().union(*map(topics_read, rows))
         topics: dict[str, dict[str, Any]] = {}
-        with suppress(ClusterError):  # then the rebalances are reported, but not judged
+        with suppress(ClusterError):  # on an error, rebalances are reported, but not judged
             topics = topic_lines(self.server, names, configs=self.configs) if names else {}
         for found in rows:
             one = from_record(found, topics, self._engine)
             known = _read(self._states.get(one.row.group_id))
-            # After a conversion from the consumer protocol, keep the state before it: compared with
-            # it, the next description shows who left.
+            # After a conversion from the consumer protocol, keep the state before the conversion:
+            # the next description, compared with that state, shows who left.
             if one.after and not (known and known.assignor in SERVER_SIDE):
                 self._states[one.row.group_id] = one.after.to_json()
             self._listener.rebalanced(one, is_old=False)
@@ -290,7 +290,7 @@ def has_target(line: Mapping[str, Any]) -> bool:
     """Returns whether a broker-assigned group's line already shows the target of its epoch.
 
     consumer groups   if the newest target is the epoch's. Members reach it later, in steps
-    share groups      if all members have the epoch; descriptions have no target
+    share groups      if all members are in the epoch; descriptions have no target
     streams groups    if both hold: the next target depends on the tasks that members then have
     """
     epoch = line.get("assignment_epoch")
@@ -312,7 +312,7 @@ def _read(line: str | None) -> GroupSpec | None:
 def _differs(before: GroupSpec | None, after: GroupSpec) -> bool:
     """Returns whether the group has rebalanced.
 
-    It has if its assignor or its owners have changed; if the broker assigns, its epoch or members.
+    It has if its assignor or owners have changed or, if broker-assigned, its epoch or members.
     """
 
     def state(group: GroupSpec | None) -> object:

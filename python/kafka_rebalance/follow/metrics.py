@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The metrics of groups, as lines of OpenMetrics.
 
-Each group keeps its lines, and only the lines of groups that changed are made again: with 10,000
-groups, to make an object for each sample would take seconds per page.
+Each group keeps its lines, and only the lines of groups that changed are rebuilt: with 10,000
+groups, making an object for each sample would take seconds per page.
 
 Source   OpenMetrics 1.0. Labels name groups, never members; a name is written as `shown` writes it.
 """
@@ -69,7 +69,7 @@ Sample = tuple[str, str, float]
 
 @dataclass(slots=True)
 class UnreadTime:
-    """How many partitions nobody reads `now`, and for how many partition-`seconds` until now."""
+    """The number of partitions that nobody reads `now`, and the partition-`seconds` so far."""
 
     now: int = 0
     since_ms: int = 0
@@ -109,7 +109,7 @@ class GroupMetrics:
         newest = [each for each in self.recent if each.time_ms >= now_ms - 2 * WINDOW_MS]
         self.patterns = [one for one in find_patterns(newest) if one.kind != _NEVER_WARM]
         self.partitions = row.partitions
-        if row.cause == "probing":  # one in ten minutes: `newest` holds too few
+        if row.cause == "probing":  # one per ten minutes, so `newest` holds too few
             runs = (one for one in find_patterns(self.recent) if one.kind == _NEVER_WARM)
             self.patterns += [one for one in runs if one.last_ms == row.time_ms]
         values["last_rebalance_timestamp_seconds", ""] = row.written_ms / 1000
@@ -172,7 +172,7 @@ class GroupMetrics:
         self.described = (*kept, ("stopped_lag", "", lag), *finding)
 
     def text(self, now_ms: int) -> Mapping[str, str]:
-        """Returns family -> lines."""
+        """Returns metric family -> its lines for this group."""
         if self.changed or self.unread.now or self.patterns:
             self.unread.becomes(self.unread.now, now_ms)
             self.patterns = [one for one in self.patterns if one.last_ms >= now_ms - _lasts_ms(one)]
@@ -198,8 +198,8 @@ class GroupMetrics:
 
 
 def _lasts_ms(one: Pattern) -> int:
-    """Returns for how long after its last rebalance a pattern is shown. `never warm` is shown until
-    the next probing rebalance, which may show it again.
+    """Returns how long (ms) a pattern is shown after its last rebalance. `never warm` is shown
+    until the next probing rebalance, which may show it again.
     """
     if one.kind != _NEVER_WARM:
         return WINDOW_MS

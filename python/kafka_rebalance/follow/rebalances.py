@@ -2,8 +2,8 @@
 """Rebalances of live groups, each with its causes and with the verdict of `watch`.
 
     from records        history's row of a classic group's record; no rebalance is missed
-    from descriptions   a row of the differences between two descriptions, for groups whose broker
-                        assigns, and for all groups if no records can be read
+    from descriptions   a row of the differences between two descriptions, for broker-assigned
+                        groups, and for all groups if no records can be read
 
 Differs  two descriptions show neither when the rebalance happened nor why a member is missing, and
          several rebalances between them are one row, whose `gap` counts the other epochs.
@@ -152,7 +152,7 @@ def from_descriptions(
         causes=tuple(causes) or (Cause("requested", "unknown"),),
     )  # fmt: skip
     judged = None
-    with suppress(KafkaRebalanceError):  # no known assignor plays it, for example
+    with suppress(KafkaRebalanceError):  # for example, no known assignor plays it
         judged = judged_rebalance(then, after, was_empty=was_empty, engine=engine)
     return FollowedRebalance(row, judged, before, after)
 

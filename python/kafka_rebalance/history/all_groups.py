@@ -34,7 +34,7 @@ def rebalance_history(
     share or streams group, in order of time.
 
     The records may come in any order; tombstones and records of other kinds have no row. No record
-    contains the session timeouts of groups whose broker assigns. `session_ms` is one timeout for
+    contains the session timeouts of broker-assigned groups. `session_ms` is one timeout for
     all of them, or group -> timeout, as `group_sessions` reads them; its default is Kafka's. A
     record whose value cannot be read becomes a row with an `error`.
 
@@ -144,7 +144,7 @@ def group_of(key: Key, data: bytes) -> str | None:
 
 
 def read_record(group: GroupHistory, key: Key, record: OffsetsRecord) -> Iterator[_Row]:
-    """Yields the row of a classic group's record; a tombstone, which ends the group, has none."""
+    """Yields the row of a classic group's record; a tombstone deletes the group and has no row."""
     if not isinstance(key, GroupMetadataKey):
         read = read_group_key(record.key)
         if read is None or read.type.role != "METADATA":

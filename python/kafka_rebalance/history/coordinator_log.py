@@ -7,7 +7,7 @@ matches the message alone. So any layout can be read: Kafka's own, JSON, and the
 container logs. There are expressions for the lines of both coordinators, Scala's and Java's, and
 for those about groups of the new protocol (KIP-848).
 
-A broker writes local times without their zone; `CoordinatorLog.shifted` corrects them.
+A broker writes local times without a time zone; `CoordinatorLog.shifted` corrects them.
 """
 
 import json
@@ -167,7 +167,7 @@ def _expressions(table: str) -> tuple[tuple[str, re.Pattern[str]], ...]:
 
 
 def _unwrapped(line: str) -> tuple[str, int | None]:
-    """Returns a line's text, and its time in ms if only its JSON object has one; else None."""
+    """Returns a line's text, and the time (ms) of its JSON object if the text contains none."""
     if not line.lstrip().startswith("{"):
         return line, None
     try:

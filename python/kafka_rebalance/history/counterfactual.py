@@ -3,17 +3,17 @@
 
 1. An event is a record whose members, subscriptions or partition counts differ from those before,
    or a rebalance that a member asked for. Other records are skipped, such as records of second
-   rounds: the play has its own rounds (`plans/rounds.py`, as `plan` plays them).
+   rounds: the play computes its own rounds (`plans/rounds.py`, as `plan` plays them).
 2. With static membership, a member that came back within the session timeout stays in the group:
    nobody reads its partitions while it is away, and its return causes no rebalance.
 3. After each event, the members rebalance until they have settled. They own the partitions that
    the play assigned to them, not those in the record.
 
 4. A consumer group (KIP-848) is also played under the brokers' assignors, by the rounds of
-   `plans/broker_rounds.py`. Share and streams groups have one assignor: they are not played.
+   `plans/broker_rounds.py`. Share and streams groups have only one assignor: they are omitted.
 
 The inventory holds the number of each topic's partitions. If the records so far contain higher
-partitions, or the inventory lacks the topic, the number is the smallest that fits the records.
+partition numbers, or the inventory lacks the topic, the number is the least that fits them.
 """
 
 from collections import defaultdict
@@ -82,7 +82,7 @@ def counterfactuals(
     *,
     engine: Engine = "rust",
 ) -> list[Counterfactual]:
-    """Plays one group's records under each assignor that it can have, without and with static
+    """Plays one group's records under each assignor that it can use, without and with static
     members.
 
     The plays with static members are left out if no member came back. The session timeout of static

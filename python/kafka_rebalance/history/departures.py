@@ -16,7 +16,7 @@ the partitions that it was given. So:
    expiry, the other members join within a heartbeat interval (at most a third of the timeout).
 5. In the same way, a silence that is hardly longer than the rebalance timeout shows a dynamic
    member that was stuck between two polls, and left by itself. A static member does not leave.
-6. Else the records do not show why the member is missing.
+6. Otherwise the records do not show why the member is missing.
 
 In the consumer protocol (KIP-848), only heartbeats restart the session timeout; each record about
 the member itself was caused by a heartbeat. A commit follows a heartbeat by at most a heartbeat

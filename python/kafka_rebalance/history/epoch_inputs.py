@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The values in records of groups whose broker assigns, and the group as its assignor read it.
+"""The values in records of broker-assigned groups, and the group as its assignor read it.
 
 1. Members are in the order of the broker's hash map (`plans/changes/member_table.py`). A member
-   whose heartbeat joins and computes the targets is the last one; in a share group, it has its
+   whose heartbeat joins and computes the targets comes last; in a share group, it has its
    usual place.
 2. The assignors of consumer and share groups read the old targets; those of streams groups read the
    present tasks, without the tasks' offsets, which no record contains.
 3. Every partition of a subscribed topic, and every task, is in the new targets: they show the
    numbers of partitions, and a topic that they lack was deleted or is not read. A share group's
    record lists the partitions that can be read.
-4. If just one topic id has no name, and just one subscribed name has no id, they belong together.
+4. If exactly one topic id lacks a name, and exactly one subscribed name lacks an id, they match.
 """
 
 from collections import Counter
@@ -86,7 +86,7 @@ def rebalance_timeout_ms(value: AnyMember | None) -> int:
 def assignors_of(members: Iterable[AnyMember]) -> tuple[str, ...]:
     """Returns the assignors that may compute the targets.
 
-    It is the assignor that most members name. If several are named equally often, all of them are
+    This is the assignor that most members name. If several are named equally often, all of them are
     returned: no record shows which one the broker chose. If none is named, both of Kafka's are
     returned: no record shows the broker's default.
     """
@@ -170,7 +170,7 @@ class EpochInputs(Frozen):
         )
 
     def difference(self, group: GroupSpec, answer: Assignment) -> str:
-        """Returns in words the first difference between an answer and the targets; "" if none."""
+        """Returns the first difference between an answer and the targets, in words; "" if none."""
         ids = {topic.topic_id: topic.name for topic in group.topics}
         names = {one: ids[id_of(one)] for one in self._counts(self.targets) if ids}
         for member in self.members:
@@ -235,7 +235,7 @@ class EpochInputs(Frozen):
         names: dict[Uuid, str] = {}
         for one in there | had:
             name = self.names.get(one) or by_id.get(id_of(one))
-            if name is not None and name not in names.values():  # else a topic was created again
+            if name is not None and name not in names.values():  # else the topic was created again
                 names[one] = name
         # 4.
         left = sorted(read - set(names.values()))

@@ -37,7 +37,7 @@ class FollowedRow(NamedTuple):
 class FollowedHistory:
     """The histories of the groups that `is_wanted` accepts; memory holds their last generations.
 
-    A deleted group is forgotten when none of its members can come back any more.
+    A deleted group is forgotten once none of its members can come back.
     """
 
     def __init__(self, is_wanted: Callable[[str], bool] = lambda _: True) -> None:

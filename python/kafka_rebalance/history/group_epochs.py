@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads the records of a group whose broker assigns as generations: one for each group epoch.
+"""Reads the records of a broker-assigned group as generations: one for each group epoch.
 
 Consumer groups (KIP-848), share groups (KIP-932) and streams groups (KIP-1071) have records of
 the same kinds: of the epoch, its members, their targets and their current assignments. A heartbeat
@@ -10,13 +10,13 @@ target. So:
 
 1. An epoch's record opens a generation with the members of that moment.
 2. The record of the targets' epoch completes it, or the next epoch does. `GroupHistory` compares it
-   with the generation before, as for classic groups, and infers the causes.
+   with the previous generation, as for classic groups, and infers the causes.
 3. Until the next epoch, the members' current assignments show whom the broker asked to revoke, when
    each had done so, when all had their targets, and how long a partition was between two owners.
 4. If a static member comes back under a new id and nothing else changes, its record is written, but
    no new epoch. The row is then one of a generation that was written again.
 5. If no record shows why a member is gone, and its client is back in the next epoch, less than a
-   quarter of a session later, the member has left.
+   quarter of the session timeout later, the member has left.
 
 In a streams group, a partition is an active task, with its subtopology's id as the topic. In a
 share group, several members own a partition, and nobody revokes.
@@ -96,7 +96,7 @@ class _Epoch:
     record: OffsetsRecord
     value: AnyEpoch
     members: dict[str, AnyMember]
-    ready: _Partitions  # share group: initialised partitions
+    ready: _Partitions  # the initialised partitions of a share group
     rewritten: tuple[str, ...] = ()
     commits: CommitsSeen = field(default_factory=CommitsSeen)
 
@@ -112,9 +112,9 @@ class _Reconciliation:
 
 
 class GroupEpochs:
-    """The part of `GroupHistory` for groups whose broker assigns: reads records, yields their rows.
+    """The part of `GroupHistory` for broker-assigned groups: reads records, yields their rows.
 
-    A row is yielded when the next epoch begins, because only then all is known about it.
+    A row is yielded when the next epoch begins, because it is not complete before that.
     """
 
     def __init__(
@@ -125,18 +125,18 @@ class GroupEpochs:
 
     def _begin(self) -> None:
         self._members: dict[str, AnyMember] = {}
-        self._clients: dict[str, _Client] = {}  # of each member id, also of former members
+        self._clients: dict[str, _Client] = {}  # the client of each present or former member
         self._rewritten: dict[str, None] = {}  # members whose record was written after the epoch
-        self._most = 0  # the largest number of members
+        self._most = 0  # the largest number of members so far
         self._targets: dict[str, AnyTarget] = {}
-        self._old: dict[str, AnyTarget] = {}  # the targets of the epoch before
+        self._old: dict[str, AnyTarget] = {}  # the targets of the previous epoch
         self._current: dict[str, AnyCurrent] = {}
         self._ready: _Partitions = frozenset()  # partitions whose share state is initialised
         self._state: ShareStateValue | None = None
         self._added: dict[str, int] = {}  # topics whose new partitions a share group found
         self._patterns: dict[str, tuple[str, ...]] = {}
         self._topology: StreamsTopology | None = None
-        self._asked: dict[str, tuple[int, int]] = {}  # who must revoke -> since when, how many
+        self._asked: dict[str, tuple[int, int]] = {}  # member -> (must revoke since, how many)
         self._free: dict[TopicPartition, int] = {}  # partition -> when its owner released it
         self._open: _Epoch | None = None
         self._last: _Epoch | None = None
@@ -162,7 +162,7 @@ class GroupEpochs:
                 yield TopicPartition(one.subtopology_id, tp.partition)
 
     def add(self, record: OffsetsRecord) -> Iterator[_Row]:
-        """Yields the rows that this record completes; an unreadable record has an error row."""
+        """Yields the rows that this record completes; an unreadable record becomes an error row."""
         try:
             read = decode_record(record.key, record.value)
         except WireError as error:
@@ -259,7 +259,7 @@ class GroupEpochs:
             self._old.pop(name, None)
         else:
             self._targets[name] = value
-            if self._replaced is not None:  # it had this target under its old id
+            if self._replaced is not None:  # the member had this target under its old id
                 self._old[name] = value
 
     def _of_targets(self, value: TargetEpochValue | None, time_ms: int) -> None:
@@ -324,7 +324,7 @@ class GroupEpochs:
         )
 
     def _complete(self, time_ms: int, inputs: EpochInputs | None = None) -> None:
-        """Compares the open epoch with the one before, once the open epoch's targets are known."""
+        """Compares the open epoch, once its targets are known, with the previous epoch."""
         epoch = self._open
         if epoch is None or time_ms < epoch.record.timestamp_ms:
             return
@@ -356,7 +356,7 @@ class GroupEpochs:
         yield self._with_clients(row), generation
 
     def _with_returns(self, row: RecordedRebalance, now_ms: int) -> RecordedRebalance:
-        """Changes the cause "gone" of clients that are back soon after the epoch: they had left.
+        """Replaces the cause "gone" with "left" for clients that are back soon after the epoch.
 
         A client whose session expired may be back before the epoch, or much later. So a client
         that is back soon after the epoch had most likely left.
@@ -449,7 +449,7 @@ class GroupEpochs:
 
 
 def read_group_key(key: bytes) -> RecordKey | None:
-    """Returns type and group id in a key of a group whose broker assigns; None for other keys."""
+    """Returns type and group id in a key of a broker-assigned group; None for other keys."""
     kind = _TYPES.get(int.from_bytes(key[:2], signed=True)) if len(key) > 3 else None
     length = int.from_bytes(key[2:4], signed=True)
     if kind is None or length < 0:

@@ -13,17 +13,17 @@
    again. If it claimed them because it had missed the assignment before, the leader's answers alone
    would not have caused this rebalance.
 6. If nothing differs, a member asked for the rebalance. If a topic is assigned only now, the leader
-   learned of it late: a follow-up. Any such rebalance within two seconds of the one before is a
-   follow-up, too. Its reason can be that a topic lost its last subscriber, that a new leader saw
-   unequal subscriptions, that partitions were added, or that a client joined again at once, such as
-   kafka-python on a busy machine. If a static member restarts with other topics, it is a
-   resubscription. Kafka Streams' leader sends each thread the time at which to join again: if it is
-   at once, the rebalance is a follow-up, else a probing rebalance.
-7. If the record of the classic group is deleted and a record of a group whose broker assigns is
-   written at once, the group was converted. Members that left the classic group in a rebalance that
-   did not end are missing in the new group. A conversion back is a classic record with members
-   after the records of a consumer group; all members join again then, which is a follow-up.
-8. If the broker assigns, the epochs are also compared by the topics' hash, by a streams group's
+   learned of it late, which is a follow-up. Any such rebalance within two seconds of the previous
+   one is a follow-up, too. Its reason can be that a topic lost its last subscriber, that a new
+   leader saw unequal subscriptions, that partitions were added, or that a client joined again at
+   once, such as kafka-python on a busy machine. If a static member restarts with other topics, that
+   is a resubscription. Kafka Streams' leader sends each thread the time at which to join again: if
+   that is at once, the rebalance is a follow-up, else a probing rebalance.
+7. If the record of the classic group is deleted and a record of a broker-assigned group is written
+   at once, the group was converted. Members that left the classic group in a rebalance that did not
+   complete are missing in the new group. A conversion back is a classic record with members after
+   the records of a consumer group; all members join again then, which is a follow-up.
+8. Epochs of a broker-assigned group are also compared by the topics' hash, by a streams group's
    settings, and by the partitions that a share group has initialised.
 
 A rebalance can have many causes: a row lists them all, in the order of `recorded.CAUSES`.
@@ -50,7 +50,7 @@ from .recorded import (
 )
 
 BACK_WITHIN_MS = 600_000
-"""A new member id can be a former member that came back, if that one left at most this long ago."""
+"""A new member id can be a former member that came back, if it left at most this long ago."""
 
 AFTER_EFFECT_MS = 2_000
 """A rebalance without another cause is a follow-up if the last record is at most this old."""
@@ -58,7 +58,7 @@ AFTER_EFFECT_MS = 2_000
 CONVERTED_WITHIN_MS = 1_000
 """A deletion and a first record of the other protocol within this time are a conversion.
 
-The coordinator writes both at once. After a longer time, the first record is of a new group.
+The coordinator writes both at once. After a longer time, the first record belongs to a new group.
 """
 
 _NEVER_SYNCED = "never recorded: the leader had not answered when the next rebalance began"
@@ -93,8 +93,8 @@ class GroupHistory:
         self.whole_from = whole_from
         self._gone: dict[tuple[str, ...], list[_Gone]] = {}
         self._deleted_ms: int | None = None  # time of the last tombstone
-        self._by_broker = False  # whether the last record is one of a group whose broker assigns
-        self._classic: RecordedGeneration | None = None  # the last generation, if deleted
+        self._by_broker = False  # whether the last record is one of a broker-assigned group
+        self._classic: RecordedGeneration | None = None  # the last generation before a deletion
         self._forget()
 
     def _forget(self) -> None:
@@ -133,7 +133,7 @@ class GroupHistory:
         self._forget()
 
     def broker_group(self, key: RecordKey, record: OffsetsRecord) -> RecordedRebalance | None:
-        """Called for an epoch of a group whose broker assigns; returns the row of a conversion."""
+        """Called for an epoch of a broker-assigned group; returns a conversion's row, if any."""
         deleted_ms, self._deleted_ms = self._deleted_ms, None
         self._by_broker = True
         near = deleted_ms is not None and record.timestamp_ms - deleted_ms <= CONVERTED_WITHIN_MS
@@ -154,11 +154,11 @@ class GroupHistory:
         return replace(row, left=left, causes=(*row.causes, gone)) if left else row
 
     def forget_members(self) -> None:
-        """Called when a group whose broker assigns is deleted."""
+        """Called when a broker-assigned group is deleted."""
         self._forget()
 
     def heard(self, member_id: str, time_ms: int) -> None:
-        """Called for a record that only this member's heartbeat causes: its session restarts."""
+        """Called for a record that only this member's heartbeat can cause: its session restarts."""
         self._armed[member_id] = time_ms
 
     def known(self, member_id: str, cause: Cause) -> None:
@@ -173,7 +173,7 @@ class GroupHistory:
             self._forget()
             before = None
         if before is not None and now.members is before.members and now.protocol == before.protocol:
-            vars(now).update(vars(before) | vars(now))  # its cached values, which are equal
+            vars(now).update(vars(before) | vars(now))  # reuses cached values: they are equal
         again = before is not None and now.generation_id == before.generation_id
         now_ms = now.written_ms if again else now.joined_ms
         gap, gap_reason = self._gap(before, now)
@@ -308,7 +308,7 @@ class GroupHistory:
     def _of_topics(
         self, before: RecordedGeneration, now: RecordedGeneration, changed: tuple[str, ...]
     ) -> Iterator[Cause]:
-        # A consumer group in which nobody names an assignor has the brokers' default.
+        # A consumer group in which nobody names an assignor uses the brokers' default.
         default = None if now.group_type == "classic" else "the default"
         old, new = before.protocol or default, now.protocol or default
         if old and new and old != new and now.members:
@@ -324,7 +324,7 @@ class GroupHistory:
             for topic, count in now.partition_counts.items()
             if count > self._greatest.get(topic, count)
         }
-        # Not after a conversion: its record lacks the partitions of members that left in it.
+        # Not after a conversion: its record lacks the partitions of members that left during it.
         # Not for a share group: `ready` shows which partitions were added.
         if grown and now.group_type != "share" and "converted" not in self._kinds:
             told = ", ".join(f"{topic}: at least {n}" for topic, n in sorted(grown.items()))
@@ -407,7 +407,7 @@ def _asked(
 
 
 def _first(now: RecordedGeneration) -> int:
-    """Returns the first generation; if the broker assigns, the first epoch that has members."""
+    """Returns the first generation or, in a broker-assigned group, the first epoch with members."""
     return 1 if now.group_type == "classic" else 2
 
 

@@ -68,7 +68,7 @@ class RecordedMember(Frozen):
 class RecordedGeneration(Frozen):
     """A group's record. All members had joined at `joined_ms`; the leader answered at `written_ms`.
 
-    For a group whose broker assigns, see `group_epochs.py`. Only such a group has `metadata_hash`,
+    For a broker-assigned group, see `group_epochs.py`. Only such a group has `metadata_hash`,
     the broker's hash of the topics; `settings`, a streams group's settings and topology epoch;
     `ready`, the partitions of a share group whose state is initialised; and `rewritten`, the ids of
     members whose own record was written again. `assignors` are those that may have computed the
@@ -143,7 +143,7 @@ class RecordedGeneration(Frozen):
 
     @cached_property
     def rejoin_ms(self) -> dict[str, int]:
-        """Returns, for each thread of a classic Kafka Streams group, when it is to join again.
+        """Returns, for each thread of a classic Kafka Streams group, when it must join again.
 
         Times are in ms of the leader's clock. 0 means at once: the thread's process waits for a
         task that another thread must first revoke. Any other time is the time of a probing
@@ -163,7 +163,7 @@ class RecordedGeneration(Frozen):
     @cached_property
     def leader_library(self) -> str | None:
         if self.group_type != "classic":
-            return None  # the broker assigns, so no leader's library does
+            return None  # the broker assigns: no leader's library is involved
         written = [member.assignment for member in self.members]
         versions = [m.subscription.version for m in self.members if m.subscription]
         return leader_library(written, versions)
@@ -177,9 +177,9 @@ class Members:
         self._members: tuple[RecordedMember, ...] = ()
 
     def read(self, value: bytes, type_: str, sent: list[Any] | None) -> tuple[RecordedMember, ...]:
-        """Returns the members of the next record, which takes the place of the last one.
+        """Returns the members of the next record, which then becomes the last record.
 
-        `sent` are the fields of its members; None if type and members are those of the last one.
+        `sent` are the fields of its members; None if type and members did not change.
         """
         if sent is not None:
             known: dict[Any, RecordedMember] = {}

@@ -7,15 +7,15 @@ record. Then:
 
 1. if a member is missing, its own line shows whether it left or its session expired. A line about a
    leave may come before or after the rebalance that it causes, so the member id decides;
-2. a member that came and went between two records is only in lines: it makes a cause "joined";
+2. a member that came and went between two records is only in lines: it yields a cause "joined";
 3. a rebalance in which no member came or went has the reason that the first rejoining member sent.
    If it sent none, and the rebalance began soon after the previous record, the rebalance is a
    follow-up (a line shows when a rebalance began, a record only when it ended);
 4. late writes of the coordinator are a cause outside the group;
-5. in a group whose broker assigns, some epochs have no line: the line about a missing member
-   belongs to the epoch that was written at that time.
+5. in a broker-assigned group, some epochs have no line: the line about a missing member belongs to
+   the epoch that was written at that time.
 
-Lines and records have times of one clock, but lines do not name their time zone. So the zone
+The times of lines and records come from one clock, but lines do not name their zone. So the zone
 is computed: the median difference of "assigned" lines and their records, rounded to 15 minutes.
 """
 
@@ -197,7 +197,7 @@ def _by_rank(causes: Iterable[Cause]) -> tuple[Cause, ...]:
 
 
 def _nearest(rounds: Sequence[tuple[int, RoundLines]], row: RecordedRebalance) -> RoundLines | None:
-    """Returns the lines within 10 s of the record: others may be of a deleted group of its name."""
+    """Returns the lines within 10 s of the record: others may be of a deleted group of this id."""
     near = min(rounds, key=lambda one: abs(one[0] - row.written_ms), default=None)
     if near is None or abs(near[0] - row.written_ms) > _NEAR_MS:
         return None

@@ -100,7 +100,7 @@ def _pattern(
 
 
 def _for_brokers(instead: str, group_type: str) -> str:
-    """Returns a remedy with the settings of a group whose broker assigns."""
+    """Returns a remedy with the settings of a broker-assigned group."""
     if group_type == "share" and ("static" in instead or "group.instance.id" in instead):
         return ""  # a share group has no static members
     delay, session = (f"group.{group_type}.{name}" for name in (_INTERVAL, _SESSION))
@@ -145,7 +145,7 @@ _UNSIZED = ("gone", "requested")
 
 
 def _spared(rows: Sequence[RecordedRebalance], kind: str) -> list[RecordedRebalance]:
-    """Returns the rebalances of a storm that the remedy of `kind` would have spared."""
+    """Returns the rebalances of a storm that the remedy of `kind` would have prevented."""
     if kind == "rejoined":
         return _of_restarts(rows, [one for row in rows for one in row.back])
     if kind in ("joined", "left"):  # a run of such rows would have been one row

@@ -49,7 +49,7 @@ CAUSE_RANK = {kind: rank for rank, kind in enumerate(CAUSES)}
 
 @dataclass(frozen=True, slots=True)
 class Cause:
-    """One cause of a rebalance. `members` are the members that caused it, as far as known."""
+    """One cause of a rebalance. `members` are those known to have caused it."""
 
     kind: str
     certainty: Certainty = "exact"
@@ -115,7 +115,7 @@ class RecordedRebalance:
 
     A conversion from the classic protocol has a row, too, without generation and members.
 
-    Rows of a group whose broker assigns have the `group_type` "consumer", "share" or "streams", and
+    Rows of a broker-assigned group have the `group_type` "consumer", "share" or "streams", and
     the group epoch as `generation_id`; their moves are moves between targets. In a share group,
     where several members own a partition, each owner counts as a move. A streams group's partitions
     are its active tasks. Only these rows have these fields:
@@ -167,7 +167,7 @@ class RecordedRebalance:
 
     @property
     def is_rebalance(self) -> bool:
-        """False if the record is a creation or conversion, was written again, or is unreadable."""
+        """Returns False if the record is a creation or conversion, a repeat, or unreadable."""
         return self.error is None and self.cause not in _NONE and not self.again
 
     def to_dict(self) -> dict[str, Any]:
@@ -222,5 +222,5 @@ def resubscribed(before: RecordedGeneration, after: RecordedGeneration) -> tuple
 
 
 def total_moves(rows: Sequence[RecordedRebalance]) -> int:
-    """Returns how many partitions got another owner in all rows: those moved and those gained."""
+    """Returns how many partitions got a new owner in all rows: those moved and those gained."""
     return sum(row.moved + row.gained for row in rows)

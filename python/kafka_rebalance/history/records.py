@@ -2,8 +2,8 @@
 """Reads records of `__consumer_offsets` from files: JSON lines, or Parquet as Spark writes it.
 
 A JSON line contains `partition`, `offset`, `timestamp` (ms), and `key` and `value` in base64;
-`value` is null for a tombstone. A file whose name ends in `.gz` is unzipped; a directory, or a file
-whose name ends in `.parquet`, is read as Parquet.
+`value` is null for a tombstone. A file whose name ends in `.gz` is decompressed; a directory, or a
+file whose name ends in `.parquet`, is read as Parquet.
 """
 
 import base64
@@ -61,7 +61,7 @@ def _lines(path: str, source: Source) -> Iterator[OffsetsRecord]:
         fields = "partition, offset, timestamp, key and value"
         problem = f"{named}; a line is a JSON object with {fields}, the last two in base64"
         raise GroupError(f"{path}:{number}", problem) from None
-    except (OSError, EOFError, zlib.error) as error:  # a gzip file that is cut or damaged
+    except (OSError, EOFError, zlib.error) as error:  # a gzip file that is truncated or damaged
         raise GroupError(path, str(error)) from None
 
 
@@ -120,7 +120,7 @@ def _check_types(path: str, schema: "pyarrow.Schema") -> None:
     """Raises a GroupError that names a column that is missing or has a wrong type."""
     from pyarrow import types
 
-    binary = (types.is_binary, types.is_large_binary, types.is_null)  # or nulls only
+    binary = (types.is_binary, types.is_large_binary, types.is_null)  # is_null: only nulls
     wanted = {
         "partition": ("a whole number", (types.is_integer,)),
         "offset": ("a whole number", (types.is_integer,)),

@@ -9,10 +9,10 @@
    then does not assign them even if members claim them. The real counts of that time may differ
    from all of these.
 3. If the leader wrote librdkafka's format, the assignor is librdkafka's. If it wrote the format of
-   the Python libraries, Kafka's is tried first, because it is quick and mostly has the same answer;
-   then the assignors that the leader's library may have, as in a plan (`plans/leaders.py`). If the
-   library is not installed, that is an error. Else the assignor is Kafka's: a leader with one of
-   our plug-ins writes Java's format.
+   the Python libraries, Kafka's is tried first, because it is quick and usually returns the same
+   answer; then the assignors that the leader's library may use, as in a plan (`plans/leaders.py`).
+   If the library is not installed, that is an error. Otherwise the assignor is Kafka's: a leader
+   with one of our plug-ins writes Java's format.
 4. The answer is compared partition by partition. If the leader writes Java's format, the order of
    each member's partitions is compared, too.
 
@@ -93,8 +93,8 @@ def replay(
 ) -> list[ReplayedRebalance]:
     """Computes each rebalance of consumers again, and each target that a broker computed.
 
-    Left out are records without members, second records of one generation, and group epochs that
-    another epoch followed before their targets were computed.
+    Records without members, second records of one generation, and group epochs that another epoch
+    followed before their targets were computed are left out.
 
     Errors   TypeError at `generations` or `topics` for anything else.
     """
@@ -286,7 +286,7 @@ def _likely(one: RecordedGeneration, group: GroupSpec, engine: Engine) -> str:
 
 
 def _lacks_racks(group: GroupSpec) -> bool:
-    """Returns whether the assignor reads racks and members sent some, but no topic has any."""
+    """Returns whether the assignor reads racks and members sent racks, but no topic has any."""
     row = BUILT_IN.get(group.assignor or "")
     sent = any(member.rack_id for member in group.members)
     return sent and not (row and row.ignores_racks) and not any(t.racks for t in group.topics)

@@ -2,7 +2,7 @@
 """Maps and sets in the order of `java.util.HashMap`; keys are numbers, ids or partitions.
 
 `hash_table.py` computes the order of the keys; a tree compares keys whose hashes are equal. As in
-Java, `put` and `compute_if_absent` can give the same new key different places in the order.
+Java, `put` and `compute_if_absent` can put the same new key in different places in the order.
 
 >>> numbers = HashSet.copied(integer_hash, [33, 1, 16])
 >>> numbers.add(17)

@@ -37,8 +37,8 @@ class _State(NamedTuple):
 class LinearMatcher:
     """Matches a pattern of Python's `re` that has no look-around, back reference or atomic group.
 
-    `re` tries one way after another, so its time can grow exponentially with the name. Here, all
-    ways are followed at once:
+    `re` tries one path after another, so its time can grow exponentially with the name. Here, all
+    paths are followed at once:
 
     1. The pattern, as `re` parses it, becomes states. A repeat of n times becomes n copies.
     2. For each character of a name, the set of states that can be reached is computed from the
@@ -92,7 +92,7 @@ class LinearMatcher:
         return self._steps[step]
 
     def _ends(self, at: int, before: str) -> bool:
-        """Returns whether a name matches that ends here; cached as a step with the letter ""."""
+        """Returns whether a name that ends here matches; cached as a step with the letter ""."""
         step = (at, before, "")
         if step not in self._steps:
             self._steps[step] = int(0 in self._closure(self._sets[at], before, ""))

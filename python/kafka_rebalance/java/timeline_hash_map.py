@@ -130,7 +130,7 @@ class TimelineHashMap(_HashTable[K, V]):
         return super().remove(key)
 
     def snapshot(self, epoch: int) -> None:
-        """Makes `revert` return to the present state; does nothing if the epoch is the last one."""
+        """Makes `revert` return to the present state; does nothing if the epoch is unchanged."""
         if epoch != self._epoch:
             self._epoch, self._older = epoch, None
             self._put.clear()

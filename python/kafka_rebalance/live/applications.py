@@ -45,8 +45,8 @@ def subscribed_topics(group: Any) -> list[str]:
 def application_field(
     admin: Any, group: Any, topics: DescribedTopics, changelogs: Sequence[str]
 ) -> _Line:
-    """Returns the field. The ends are None if a broker does not report one of them: then a leader,
-    too, uses its fallback assignor.
+    """Returns the field. The ends are None if a broker does not report one of them: a leader then
+    also uses its fallback assignor.
     """
     names = [one for one in subscribed_topics(group) if topics.partitions(one)]
     counts = {one: topics.partitions(one) for one in (*names, *changelogs)}
@@ -76,7 +76,7 @@ def sent_and_assigned(group: Any) -> _Line:
         data = sent.user_data or b""
         try:
             info = decode_subscription_info(data)
-            # The coordinator holds no bytes of a member to which the leader sent nothing.
+            # The coordinator stores no assignment for a member to which the leader sent nothing.
             read = decode_assignment(one.member_assignment) if one.member_assignment else None
             answer = read.user_data if read and read.user_data else _NOTHING
             assigned[one.member_id] = written_assigned(

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads groups whose broker assigns (KIP-848, KIP-932, KIP-1071) as contract lines.
+"""Reads broker-assigned groups (KIP-848, KIP-932, KIP-1071) as contract lines.
 
 1. The coordinator describes the group.
 2. `owned_partitions` is the member's target, which is the assignor's input; it includes topics of
    which the member has no partition. If the partitions that the member owns now differ from it,
    `assigned_partitions` lists them. A share group's description has no target: its members own
    their targets at once.
-3. A pattern becomes the names of the topics that it matches. The broker resolves patterns at times,
-   so a topic that has just been created may still be missing in the group.
+3. A pattern becomes the names of the topics that it matches. The broker resolves patterns only now
+   and then, so a topic that has just been created may still be missing in the group.
 
 A streams group has as many tasks of a subtopology as the largest of its source topics has
 partitions; a subtopology with a changelog topic is stateful. `active_tasks` and `standby_tasks` are
@@ -49,7 +49,7 @@ from .cluster import admin_client
 from .raw_requests import ask_broker
 
 AWAY = -2
-"""The epoch of a static member that has left, and may come back until its session ends."""
+"""The epoch of a static member that has left, and may come back until its session expires."""
 
 
 class DescribeApi(NamedTuple):
@@ -105,7 +105,7 @@ def described_groups(
 
 
 def describe_request(*group_ids: str) -> bytes:
-    """Returns the body of a describe request; its bytes are equal for all types of groups."""
+    """Returns the body of a describe request; its bytes are the same for all types of groups."""
     return layout_of(ConsumerGroupDescribe).written(ConsumerGroupDescribe(group_ids=group_ids))
 
 
@@ -118,8 +118,8 @@ def broker_line(group: BrokerGroup, topics: Iterable[str]) -> dict[str, Any]:
     named, members = sorted(topics), tuple[BrokerMember, ...](group.members)
     patterns = {one.topic_regex for one in group.members}
     has_names = any(one.subscribed_topic_names for one in group.members)
-    # A broker treats such subscriptions as different, even if their topics are equal. A line has
-    # only topic names: equal ones would select the algorithm for equal subscriptions.
+    # A broker treats such subscriptions as different, even if their topics are equal. A line
+    # contains only topic names: equal ones would select the algorithm for equal subscriptions.
     if has_pattern(group) and (len(patterns) > 1 or has_names):
         raise GroupError("members", "different patterns, or patterns and names: not predicted")
     return {
@@ -201,7 +201,7 @@ def streams_settings(admin: Any, group_ids: Collection[str]) -> dict[str, Stream
 def group_sessions(
     bootstrap_server: str, group_id: str | None = None, *, configs: Mapping[str, Any] | None = None
 ) -> dict[str, int]:
-    """Returns group -> session timeout in ms, of groups whose broker assigns, or of one of them.
+    """Returns group -> session timeout in ms, for all broker-assigned groups, or for one of them.
 
     Groups whose settings this user may not read are left out. Errors: ClusterError.
     """
@@ -236,7 +236,7 @@ def streams_line(
     """Returns a contract line. Errors: GroupError if the broker has no valid topology.
 
     `partitions_of` returns the number of partitions of a topic, 0 if the topic does not exist;
-    `settings` are None if this user may not read them: also a GroupError.
+    `settings` are None if this user may not read them, which is also a GroupError.
     """
     if group.group_state == _NOT_READY or not group.subtopologies:
         raise GroupError(

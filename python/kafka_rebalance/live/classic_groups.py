@@ -32,7 +32,7 @@ def described_line(group: Any) -> _Line:
     """Returns a line without topics; its generation is the newest that a member sent, plus 1."""
     assignor = group.protocol_data
     sent = sent_members(group)
-    # The coordinator holds no bytes of a member to which the leader sent nothing.
+    # The coordinator stores no assignment for a member to which the leader sent nothing.
     given = [
         _read(wire.decode_assignment, one.member_assignment, f"members[{i}].assignment")
         if one.member_assignment
@@ -60,9 +60,9 @@ def described_line(group: Any) -> _Line:
 
 
 def sent_members(group: Any) -> tuple[Member, ...]:
-    """Returns a described group's members, by the subscriptions in their last JoinGroup."""
+    """Returns a described group's members, read from the subscriptions in their last JoinGroup."""
     _, protocol = LISTED.get(group.protocol_data, ("", ""))
-    is_eager = protocol == "eager"  # then members run aiokafka's plug-in: user data as of sticky
+    is_eager = protocol == "eager"  # if so, they run aiokafka's plug-in: user data is sticky's
     assignor = "sticky" if is_eager else group.protocol_data
     sent = tuple(
         sent_member(
@@ -125,7 +125,7 @@ def subscribed_protocol(
     2. "cooperative" if each member whose client allows mixed lists rejoined and claims partitions.
        If only some claim, the other members are eager (in a switch, between its two bounces), idle,
        or new: a new Java member with Kafka's default list, range and cooperative-sticky, is eager.
-       So the answer is then None.
+       The answer is then None.
     3. "eager" if a member rejoined, no member claims partitions, every client allows mixed lists,
        and the members that rejoined had partitions to claim. They had partitions to claim if a
        dynamic member is new, so that a join caused the rebalance, and if there are more partitions
@@ -137,7 +137,7 @@ def subscribed_protocol(
     - a topic was created, or all earlier owners left;
     - the members that rejoined changed their subscriptions, and had revoked all partitions of the
       topics that they left;
-    - the new member is the first of a switch's second bounce: it lists cooperative assignors alone,
+    - the new member is the first of a switch's second bounce: it lists only cooperative assignors,
       while the others are still eager.
     """
     # 1.

@@ -7,7 +7,7 @@
 Settings have Kafka's names (`security.protocol`, `sasl.jaas.config`, `ssl.truststore.location`). If
 the file lacks a setting, it is read from the environment: `sasl.jaas.config`, for example, from
 KAFKA_REBALANCE_SASL_JAAS_CONFIG. Settings that do not concern security are ignored, except for
-`client.id`. Most security settings that kafka-python cannot follow are errors.
+`client.id`. Most security settings that kafka-python cannot apply are errors.
 """
 
 import importlib
@@ -112,7 +112,7 @@ def check_settings(properties: Mapping[str, str]) -> None:
     for setting, value in properties.items():
         try:
             value.encode()
-        except UnicodeEncodeError:  # a surrogate: from bytes of the environment, or an escape
+        except UnicodeEncodeError:  # a surrogate, from bytes of the environment or from an escape
             raise ClusterError(f"{setting}: has bytes that are not UTF-8") from None
         if setting in _FOLLOWED or setting.startswith(_WITHOUT_EFFECT):
             if value.startswith("${") and "config.providers" in properties:

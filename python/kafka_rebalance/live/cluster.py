@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Connects kafka-python's clients to a cluster, or reports why this is not possible.
 
-kafka-python tries to connect until its time is over, and drops the reasons. This module keeps the
+kafka-python tries to connect until its timeout, and drops the reasons. This module keeps the
 last reason, makes no further attempt if it would fail for the same reason, and removes secrets from
 the debug log. The caller's wait ends when no broker has answered for the client's
 `request_timeout_ms`. kafka-python itself has no deadline for a TLS handshake, and begins a new
@@ -88,7 +88,7 @@ def admin_client(bootstrap_server: str, configs: Mapping[str, Any] | None) -> It
 
 @contextmanager
 def consumer_client(bootstrap_server: str, configs: Mapping[str, Any] | None) -> Iterator[Any]:
-    """Yields a KafkaConsumer without a group. Arguments and errors as in `admin_client`."""
+    """Yields a KafkaConsumer without a group. Arguments and errors are those of `admin_client`."""
     milliseconds = (configs or {}).get("request_timeout_ms", 30_000)
     alone = {
         "group_id": None,
@@ -119,8 +119,8 @@ def _connected(
         with suppress(Exception):  # a signal may have interrupted a request
             closing.close()
 
-    # If the caller does not read the generator to its end, the client is closed when the exit
-    # begins. Later, its thread has ended, and close() would fail.
+    # If the caller does not read the generator to its end, the client is closed when Python begins
+    # to exit. Later, its thread has ended, and close() would fail.
     atexit.register(close)
     try:
         with closing:
@@ -170,7 +170,7 @@ class _Silence:
         self._since_s = self._ended_s = -_PAUSE_S
 
     def heard(self) -> None:
-        """Records that an answer has come."""
+        """Records that an answer has arrived."""
         self._since_s = time.monotonic()
 
     def run(self, call: Any, *arguments: Any) -> Any:
@@ -252,7 +252,7 @@ class _Connections:
         return self._client is not None and bool(self._client._manager.bootstrapped)
 
     def stop(self) -> None:
-        """Ends the client's thread, which kafka-python leaves running if it cannot connect."""
+        """Stops the client's thread, which kafka-python leaves running if it cannot connect."""
         if self._client is not None:
             thread = self._client._net._io_thread
             self._client._net.stop(timeout_ms=_STOP_MS)
@@ -260,7 +260,7 @@ class _Connections:
                 self._client.close()
 
     def _is_final(self, error: BaseException) -> bool:
-        """Returns whether each further attempt would fail with this error, too."""
+        """Returns whether every retry would fail with this error."""
         errors = self._errors
         final = (
             errors.SaslAuthenticationFailedError,

@@ -19,7 +19,7 @@ from kafka_rebalance.group.model import TopicPartition
 from .cluster import admin_client, kafka_module, may_pass
 
 NO_LEADER = -1
-"""The leader id that Metadata has for a partition without a leader."""
+"""The id that Metadata shows as the leader of a partition without a leader."""
 
 
 def group_lags(
@@ -57,7 +57,7 @@ def group_lags(
         for tp, leader in leaders.items():
             if leader in silent:
                 on_leaderless(TopicPartition(*tp))
-    # A committed offset beyond the end may come from an earlier topic with this name: lag 0.
+    # A committed offset beyond the end may come from an earlier topic with this name: its lag is 0.
     return {
         group_id: {
             TopicPartition(*tp): max(0, ends[tp] - offset)
@@ -109,7 +109,7 @@ def _ends(
     partitions: Iterable[Any],
     isolation: str = "READ_COMMITTED",
 ) -> tuple[dict[Any, int], set[int]]:
-    """Returns partition -> end, and the ids of leaders that do not answer, with `NO_LEADER`."""
+    """Returns partition -> end, and the ids of leaders that do not answer, such as `NO_LEADER`."""
     offsets = importlib.import_module("kafka.protocol.consumer.offsets")
     errors = importlib.import_module("kafka.errors")
     level = getattr(offsets.IsolationLevel, isolation)

@@ -66,7 +66,7 @@ def read_cluster(
         for name in sorted(set(names) - expanded.keys()):
             reader.connector(name, client.get(f"/connectors/{urllib.parse.quote(name, '')}"), None)
     except (KeyError, TypeError, ValueError, AttributeError) as error:
-        # The answer has another shape: fields are absent or of other types.
+        # The answer has a different shape: fields are missing or have other types.
         raise client.error(f"the answer is not Connect's: {error!r}") from error
     if not reader.workers:
         raise client.error("nothing runs there, and REST lists only workers that run something")

@@ -160,15 +160,16 @@ def snapshot_lines(
     the group's own may be larger, because failed rebalances add to it. If no member sent a
     generation, as in a group that has just formed, it is null.
 
-    A member whose client is not Kafka's newest has `subscription_version` and `user_data`. They
-    describe the form of the member's last subscription; its next one will have this form, too.
+    The line of a member whose client is not Kafka's newest contains `subscription_version` and
+    `user_data`. They describe the form of the member's last subscription; its next one will have
+    this form, too.
 
-    The line of a classic Kafka Streams group has `application` (docs/streams-classic.md), which
-    costs three more requests, unless `applications` is False.
+    The line of a classic Kafka Streams group contains `application` (docs/streams-classic.md),
+    which costs three more requests, unless `applications` is False.
 
     A topic's `leaderless` lists the numbers of its partitions that have no leader, if any.
 
-    A group of a cooperative assignor has `rebalance_protocol` if its members' last subscriptions
+    The line of a cooperative group contains `rebalance_protocol` if its members' last subscriptions
     show whether they are eager (`live/classic_groups.py`).
 
     Raises MissingExtra without kafka-python 3, when the first line is requested; ClusterError if
@@ -325,7 +326,7 @@ class _Reader:
         return described
 
     def _assigned_by_broker(self, groups: Mapping[str, Listed]) -> dict[str, _Line | GroupError]:
-        """Returns group id -> line or error, for groups whose broker assigns."""
+        """Returns group id -> line or error, for broker-assigned groups."""
         asked: dict[tuple[int, str], list[str]] = {}
         for group_id, one in groups.items():
             if one.is_assigned_by_broker:

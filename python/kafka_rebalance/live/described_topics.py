@@ -104,7 +104,7 @@ def _not_described(code: int, what: str) -> str:
 
 
 def topics_of(line: Mapping[str, Any]) -> dict[str, None]:
-    """Returns a line's topics: the subscribed ones, and those in targets that a broker made."""
+    """Returns a line's topics: the subscribed ones, and those in targets of a broker."""
     names = dict.fromkeys(name for member in line["members"] for name in member["topics"])
     if line["assignor"] in SERVER_SIDE and "subtopologies" not in line:
         owned = (run for member in line["members"] for run in member["owned_partitions"])

@@ -113,7 +113,7 @@ class _Response(http.client.HTTPResponse):
 
 
 class _TimedReads(io.RawIOBase):
-    """Reads the bytes of a socket; raises TimeoutError from `ends_s` on."""
+    """Reads the bytes of a socket; after `ends_s`, raises TimeoutError."""
 
     def __init__(self, raw: Any, sock: socket.socket, ends_s: float) -> None:
         self._raw, self._sock, self._ends_s = raw, sock, ends_s

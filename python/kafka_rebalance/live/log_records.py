@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 BATCH_ROWS = 20_000
 BATCH_BYTES = 4 << 20
-"""A batch of records ends after this many bytes of keys and values, or BATCH_ROWS records."""
+"""A batch is complete after this many bytes of keys and values, or after BATCH_ROWS records."""
 
 IDLE_S = 120.0
 """Reading fails after this many seconds without progress; leader elections take less time."""
@@ -64,7 +64,7 @@ class RecordColumns:
         return bool(self._rows)
 
     def batch(self) -> "pa.RecordBatch":
-        """Returns the records collected so far as a batch, and starts a new one."""
+        """Returns the records collected so far as a batch, and starts a new batch."""
         import pyarrow as pa
 
         rows = len(self._rows)
@@ -83,7 +83,7 @@ class RecordColumns:
 
 
 class IdleLimit:
-    """Ends a reading that makes no progress, for which a client would retry for ever."""
+    """Stops a reader that makes no progress, where a client would retry forever."""
 
     def __init__(self, seconds: float, partition: int, end: int) -> None:
         self._seconds, self._partition, self._end = seconds, partition, end
@@ -141,7 +141,7 @@ def without_secrets(text: str, settings: Mapping[str, str]) -> str:
 
 
 def masked(text: str, secret: str) -> str:
-    """Replaces the secret by ***; a short secret is replaced only where it is a whole word."""
+    """Replaces the secret with ***; a short secret is replaced only where it is a whole word."""
     pattern = re.escape(secret)
     if len(secret) < _LONG_SECRET:
         pattern = rf"(?<!\w){pattern}(?!\w)"

@@ -2,12 +2,12 @@
 """Reads all records of `__consumer_offsets` in a live cluster.
 
 1. The cluster reports the first offset and the end of each partition; records that are written
-   later are left out. If a partition's leader does not answer, the partition is left out, and
-   named.
+   later are left out. If a partition's leader does not answer, the partition is left out and
+   reported.
 2. One consumer without a group reads one partition after another, so the caller can finish each
    partition before the next one begins.
 
-`FollowedLog` keeps reading; after an error, it continues behind the last record.
+`FollowedLog` keeps reading; after an error, it continues after the last record.
 
 Each broker lists the groups whose partition of this topic it leads. So groups are missing
 (`problems`) if a broker does not answer, or if a partition has no leader: the broker that led it is
@@ -39,7 +39,7 @@ _PARTITIONS_NAMED = 10
 
 
 def problems(silent: Mapping[int, str], offsets_topic: Mapping[str, Any]) -> Iterator[str]:
-    """Yields a clause for each reason why groups are missing; `silent`: broker -> its error."""
+    """Yields a clause for each reason why groups are missing; `silent` maps broker -> its error."""
     for broker, error in silent.items():
         yield f"broker {broker} does not list its groups ({error}), so they are missing"
     partitions = offsets_topic["partitions"]
@@ -84,12 +84,12 @@ def offsets_records(
 ) -> Iterator[OffsetsRecord]:
     """Yields the topic's records, up to the end of each partition at the first request.
 
-    Given `newest`, only this many offsets in all are read: equally many at the end of each
+    Given `newest`, only this many offsets in all are read: the same number at the end of each
     partition.
 
     Given `groups`, only the partitions with the records of these groups are read. `configs` are
     made by `client_configs`. `on_progress` is called with the number of offsets read so far, and
-    the number of all; offsets whose records compaction has removed count, too. `on_missing` is
+    their total number; offsets whose records compaction has removed count, too. `on_missing` is
     called with a clause that names the partitions whose leader does not answer, if there are any;
     without it, they are an error.
     """
@@ -161,7 +161,7 @@ class FollowedLog:
             for place, start in places.items():
                 consumer.seek(place, start)
             while not self.missing or time.monotonic() < ends_s:
-                for place in places:  # by the position: it moves over transaction markers, too
+                for place in places:  # uses the position, which moves over transaction markers, too
                     one = place.partition
                     if self._next[one] < self.old_before[one]:
                         self._next[one] = max(self._next[one], consumer.position(place) or 0)
@@ -269,7 +269,7 @@ def group_leaders(
     """Returns group id -> member id of the group's last leader; DescribeGroups lacks this id.
 
     The id is in the group's newest metadata record. The partitions with these records are read
-    from their beginning, which takes long with many commits. Groups without a leader are left out.
+    from their beginning, which is slow with many commits. Groups without a leader are left out.
     For `configs`, see `snapshot`. Errors: ClusterError; MissingExtra without kafka-python 3.
     """
     groups = set(group_ids)

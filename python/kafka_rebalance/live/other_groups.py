@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads one live group for `describe`: a Connect group, or one whose broker assigns.
+"""Reads one live group for `describe`: a Connect group, or a broker-assigned group.
 
 Errors   GroupError if the group cannot be read; ClusterError if the cluster cannot be read.
 Source   Kafka's ListGroups, DescribeGroups, ConsumerGroupDescribe, ShareGroupDescribe and

@@ -2,7 +2,7 @@
 """Sends requests for which kafka-python has no classes, through a KafkaAdminClient.
 
 kafka-python calls methods of `_Request`, and of the response class in the request's header. Errors:
-those of kafka-python, such as IncompatibleBrokerVersion if the broker lacks the request.
+those of kafka-python, such as IncompatibleBrokerVersion if the broker does not support the request.
 """
 
 import importlib
@@ -34,7 +34,7 @@ def ask_broker(
 
 
 def leave_undecoded(admin: Any) -> None:
-    """Stops kafka-python from decoding members' bytes: one wrong byte would fail all groups."""
+    """Stops kafka-python from decoding members' bytes: one wrong byte would spoil the response."""
     admin._describe_groups_process_response = lambda response: {
         group.group_id: group for group in response.groups
     }

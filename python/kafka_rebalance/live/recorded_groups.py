@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads groups whose broker assigns from their records in `__consumer_offsets`.
+"""Reads broker-assigned groups from their records in `__consumer_offsets`.
 
 1. A coordinator loads the last record of each key of one group, in the order of the log.
 2. It describes the group, and `broker_groups.py` makes the contract line of the description.

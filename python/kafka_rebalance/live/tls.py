@@ -62,7 +62,7 @@ def _trust(context: ssl.SSLContext, properties: Mapping[str, str]) -> None:
         if not trusted:
             raise ClusterError(f"{setting}: it has no certificate")
         if isinstance(trusted, str):
-            # OpenSSL accepts ASCII only; other characters occur only outside of the certificates.
+            # OpenSSL accepts only ASCII; other characters occur only outside the certificates.
             trusted = trusted.encode("ascii", "replace").decode("ascii")
         context.load_verify_locations(cadata=trusted)
     except ssl.SSLError as error:

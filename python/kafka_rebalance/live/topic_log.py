@@ -101,7 +101,7 @@ class TopicLog:
 _CONSUMED_RECORDS = 5_000
 _CONSUME_S = 0.05  # `consume` returns after these seconds, or with _CONSUMED_RECORDS records
 _REQUEST_S = 30.0
-_TIME_TYPES = {0: -1, 1: 0, 2: 1}  # none, CreateTime, LogAppendTime in librdkafka -> Kafka
+_TIME_TYPES = {0: -1, 1: 0, 2: 1}  # librdkafka's -> Kafka's: none, CreateTime, LogAppendTime
 
 # Without a logger, librdkafka writes to standard error.
 _LOGGER = logging.getLogger("kafka_rebalance.live")

@@ -2,7 +2,7 @@
 """Handles the responses to a member's requests, and requests that get no response.
 
 The member's reactions to error codes are tables; `react` carries out a reaction. The responses to
-commits are handled by the role (`subscriber.py`), with the table that is here.
+commits are handled by the role (`subscriber.py`), with a table in this file.
 
 Source   JoinGroup-, SyncGroup-, Heartbeat- and OffsetCommitResponseHandler (Kafka 4.4.0);
          docs/behaviour/member.md#2-coordinator-discovery, docs/behaviour/member.md#4-join,
@@ -43,7 +43,7 @@ class Reaction(Enum):
     REDISCOVER = auto()  # look for the coordinator again; keep id and generation
     RESET_GENERATION = auto()  # drop the generation, so owned partitions are lost; keep the id
     RESET_ALL = auto()  # drop generation and id, so owned partitions are lost
-    REJOIN = auto()  # the group rebalances: join at the next poll
+    REJOIN = auto()  # the group is rebalancing: join at the next poll
     FATAL = auto()  # poll throws
 
 
@@ -98,7 +98,7 @@ def answered(state: Membership, sent: SentRequest, response: Response) -> None:
 
 
 def failed(state: Membership, sent: SentRequest) -> None:
-    """Handles a request that gets no response: the connection was lost, or its time is over."""
+    """Handles a request that gets no response: the connection was lost, or it timed out."""
     match sent.request:
         case FindCoordinator():
             state.back_off()

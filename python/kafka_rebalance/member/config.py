@@ -20,13 +20,13 @@ _VERSIONS = {"eager": EAGER, "compatible": COMPATIBLE, "sessioned": SESSIONED}
 
 
 class ConsumerConfig(Message):
-    """A consumer's settings, times in ms. Errors: GroupError with the setting's name.
+    """A consumer's settings; times are in ms. Errors: GroupError with the setting's name.
 
     With `group_protocol` "consumer", the broker decides the assignor and the times of heartbeats
     and sessions. As in Kafka, the consumer's own settings for these (`_OF_CLASSIC`) are then
     refused.
 
-    `client_library` is not a setting of Kafka: it names the library as which the consumer behaves:
+    `client_library` is not a setting of Kafka. It names the library that the consumer imitates:
     "java" or, with `group_protocol` "consumer", "librdkafka".
     """
 
@@ -95,7 +95,7 @@ class ConsumerConfig(Message):
 
 
 class WorkerConfig(Message):
-    """A worker's settings, times in ms. Errors: GroupError with the setting's name."""
+    """A worker's settings; times are in ms. Errors: GroupError with the setting's name."""
 
     group_id: str = "connect-cluster"
     connect_protocol: str = "sessioned"

@@ -28,7 +28,7 @@ _JOIN_VERSION = 9
 
 
 def needs_rejoin(state: Membership) -> bool:
-    """Returns whether the member is to be in a group, and has a reason to send JoinGroup."""
+    """Returns whether the member wants to be in a group, and has a reason to send JoinGroup."""
     role = state.role
     return (state.rejoin_needed or role.has_news(state)) and role.wants_in()
 

@@ -148,7 +148,7 @@ class Start(MemberEffect):
 
 
 class Stop(MemberEffect):
-    """A Connect worker stops connectors and tasks. `is_revoked` if its leader revoked them."""
+    """A Connect worker stops connectors and tasks; if `is_revoked`, its leader revoked them."""
 
     work: Work
     is_revoked: bool = False

@@ -50,7 +50,7 @@ class Role(Protocol):
         """Returns whether `prepare` waits before it revokes; poll then returns no records."""
 
     def wants_in(self) -> bool:
-        """Returns whether the member is to be in a group."""
+        """Returns whether the member wants to be in a group."""
 
     def has_news(self, state: "Membership") -> bool:
         """Returns whether the role needs a rejoin, for example after a changed subscription."""
@@ -96,7 +96,7 @@ class Generation(NamedTuple):
 
 
 class SentRequest(NamedTuple):
-    """An unanswered request. `generation` is the classic member's generation when it sent it."""
+    """An unanswered request, with the `generation` of the classic member when it was sent."""
 
     request: Request
     expires_ms: int
@@ -122,7 +122,7 @@ class AnyMembership(Mutable):
     effects: list[MemberEffect] = field(default_factory=list)
 
     def begin(self, now_ms: int) -> list[MemberEffect]:
-        """Begins an event; returns its effects list. Errors: ValueError if `now_ms` decreases."""
+        """Begins an event; returns a list for effects. Errors: ValueError if `now_ms` decreases."""
         if now_ms < self.now_ms:
             raise ValueError(f"now_ms: {now_ms} is before {self.now_ms}")
         self.now_ms = now_ms
@@ -133,7 +133,7 @@ class AnyMembership(Mutable):
         return bool(self.sent) and any(isinstance(one.request, kinds) for one in self.sent.values())
 
     def expired(self) -> Iterator[SentRequest]:
-        """Removes and yields the unanswered requests whose time is over."""
+        """Removes and yields the unanswered requests that have timed out."""
         for number, sent in list(self.sent.items()):
             if sent.expires_ms <= self.now_ms and self.sent.pop(number, None) is not None:
                 yield sent
@@ -196,7 +196,7 @@ class AnyMembership(Mutable):
 
 
 class Membership(AnyMembership):
-    """The state of a member of a classic group, beside the state that both protocols share."""
+    """The state that only members of classic groups have."""
 
     role: Role
     _: KW_ONLY

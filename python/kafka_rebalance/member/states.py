@@ -15,7 +15,7 @@ from enum import Enum
 
 
 class MemberState(Enum):
-    """A member's state, in Kafka's names."""
+    """A member's state, with Kafka's names."""
 
     UNJOINED = "Unjoined"
     PREPARING_REBALANCE = "PreparingRebalance"

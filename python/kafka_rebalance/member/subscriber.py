@@ -78,7 +78,7 @@ def subscribed_topics(members: Iterable[JoinedMember]) -> frozenset[str]:
 
 
 def snapshot(topics: Mapping[str, Topic], names: Iterable[str], *, racks: bool) -> Snapshot:
-    """Returns the data that affect an assignment: partition counts and, if asked, racks."""
+    """Returns the data that affect an assignment: partition counts and, if `racks`, the racks."""
     there = (topics[name] for name in sorted(names) if name in topics)
     return tuple(one if racks else Topic(one.name, one.partitions) for one in there)
 
@@ -91,7 +91,7 @@ class Subscriber(Mutable):
 
     config: ConsumerConfig
     assignors: dict[str, Assignor]
-    is_cooperative: bool = field(init=False)  # whether it keeps reading in rebalances (KIP-429)
+    is_cooperative: bool = field(init=False)  # whether it reads during rebalances (KIP-429)
     owned: Partitions = ()
     # The subscription, and the cluster's topics.
     subscription: frozenset[str] = frozenset()
@@ -160,9 +160,9 @@ class Subscriber(Mutable):
         return True
 
     def _has_committed(self, state: Membership) -> bool:
-        """Returns whether the join may go on. If not, the commit is in flight, or is sent here.
+        """Returns whether the join may continue. If not, the commit is in flight, or is sent here.
 
-        The join may go on if no commit is needed, if the commit is done, or if its time is over.
+        The join may continue if no commit is needed, if it is done, or if the time for it is over.
         """
         if self.is_committed or not state.generation.is_known:
             return True

@@ -10,12 +10,12 @@ stops connectors and tasks.
                 after a revocation, for a newer configuration, or when the leader's delay is over
 
 The steps use three configurations: a report contains the offset of the newest one. A leader assigns
-the one that it reported, unless another worker reported a newer one. `settle` uses the one that the
-herder last applied. If the applied configuration is newer than the leader's, the worker joins
-again.
+the configuration that it reported, unless another worker reported a newer one. `settle` uses the
+one that the herder last applied. If the applied configuration is newer than the leader's, the
+worker joins again.
 
     downgrade   incremental workers that follow an eager leader stop nothing, as in Kafka: work that
-                has moved to other workers keeps running on its old worker until that worker ends
+                has moved to other workers keeps running on its old worker until that worker stops
 
 Kafka's herder thread polls all the time; here, the host polls at `next_poll_ms()`, but not while
 the worker starts or stops work. ConfigurationUpdated reports new entries of Connect's topic.
@@ -75,7 +75,7 @@ class Herder(Mutable):
     # Connectors that were deleted and created again before the herder applied the deletion
     recreated: set[str] = field(default_factory=set)
     assignment: wire.ConnectAssignment | None = None  # the last one received
-    work: Work | None = None  # assigned work; None before it, and after `give_up` or `lose`
+    work: Work | None = None  # None before an assignment, and after `give_up` or `lose`
     running: Work = NOTHING  # started and not yet stopped
     is_resolved: bool = True  # all assigned work is started
     is_rejoin_requested: bool = False
@@ -271,7 +271,7 @@ class Herder(Mutable):
         return state.now_ms if self._has_updates() else self.scheduled_ms
 
     def is_at_work(self, state: Membership) -> bool:
-        """Returns whether the herder could take a request: no rebalance runs or is expected."""
+        """Returns whether the herder can accept a request: no rebalance is running or expected."""
         return (
             state.coordinator_node is not None
             and self.is_resolved
@@ -338,7 +338,7 @@ class Worker(GroupMember):
         return self._herder.running
 
     def is_at_work(self) -> bool:
-        """Returns whether no rebalance runs or is expected, so that a leader can serve requests."""
+        """Returns whether no rebalance is running or expected: a leader can then serve requests."""
         state = self._state
         return (
             state.state is MemberState.STABLE

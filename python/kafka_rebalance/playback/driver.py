@@ -11,9 +11,9 @@ command {"bad": op, "why": …}. After either, the driver continues with the nex
 inside the coordinator is not an answer: it ends the driver.
 
 `_KEYS` maps the name of a class to the keys of its JSON: `gen=generation_id` shows a field under a
-short key, `asg=assignment:topics` shows it in the form `topics` of `_FORMS`. A class that is not
-listed has its fields' names as keys. Each record also shows its bytes, as `kb` and `vb`; if `vb` is
-null, the record is a tombstone.
+short key, `asg=assignment:topics` shows it in the form `topics` of `_FORMS`. The keys of a class
+that is not listed are the names of its fields. Each record also shows its bytes, as `kb` and `vb`;
+if `vb` is null, the record is a tombstone.
 """
 
 import json
@@ -273,7 +273,7 @@ def classic_state(broker: VirtualBroker, group_id: str) -> Json:
 
 
 def state_of_any_type(broker: VirtualBroker, group_id: str) -> Json:
-    """Returns the group's type and state; if its broker assigns, also its epochs and members."""
+    """Returns the group's type and state; for a broker-assigned group, also epochs and members."""
     group = broker.coordinator.groups().get(group_id)
     timers = {"timers": _timers(broker, group_id)}
     if group is None:
@@ -348,7 +348,7 @@ class Driver:
         try:
             play = self._read(op, command)
         except (KafkaRebalanceError, AttributeError, KeyError, TypeError, ValueError) as error:
-            # A field is absent or has a wrong type: nothing is played.
+            # A field is absent or has a wrong type, so nothing is played.
             return {"bad": op, "why": f"{type(error).__name__}: {error}"}
         played = play()
         answer = played if isinstance(played, dict) else {}

@@ -6,8 +6,8 @@
     ----
     3.0s g PreparingRebalance -> CompletingRebalance generation=1
 
-A block has comments and commands, then `----` and the results of the commands, as lines. Empty
-lines separate blocks. `play` writes the results, also into a trace that has none yet.
+A block contains comments and commands, then `----` and the results of the commands, as lines. Empty
+lines separate blocks. `play` writes the results, even into a trace that has none yet.
 
 A command consists of words and `name=value` options, quoted as in a shell. A duration is `250ms`,
 `3s`, `5m`, `1h`, `7d`, or a number of ms.
@@ -24,7 +24,7 @@ _RULE = "----"
 
 
 class Command(Frozen):
-    """One line with a command. `line` is its number, from 1 on."""
+    """One line with a command. `line` is the line's number, from 1 on."""
 
     line: int
     words: tuple[str, ...]

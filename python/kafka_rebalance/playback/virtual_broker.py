@@ -75,7 +75,7 @@ class VirtualBroker:
 
         First, the share state that is due is initialised, at the present time. A deadline may set
         itself again for the present time. After `_TIMES_AT_A_MOMENT` of its runs within one
-        millisecond, the clock moves by 1 ms, so that `advance` ends.
+        millisecond, the clock moves by 1 ms, so that `advance` returns.
         """
         while self._share_state:
             self._handle(self._share_state.popleft())

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Plays the controllers of Kubernetes: when each pod of a deploy starts, is available, and ends.
+"""Plays Kubernetes' controllers: when each pod of a deploy starts, becomes available, and ends.
 
     roll: (Workload, Assumed, random) -> Rolled
 

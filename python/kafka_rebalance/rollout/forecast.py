@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Plays a deploy of a group's pods in the simulator, as it is and with other settings.
 
-All pods have equally many members. The members of a StatefulSet's pod stop and start again; the new
-pods of a Deployment have new members, with new instance ids if they are static. Each seed chooses
-at which moment between two heartbeats the deploy begins, when the probes run, which pods end first,
-and the simulation's own random values. The records that a killed member read since its last commit
-are read twice.
+All pods have the same number of members. The members of a StatefulSet's pod stop and start again;
+the new pods of a Deployment have new members, with new instance ids if they are static. Each seed
+chooses at which moment between two heartbeats the deploy begins, when the probes run, which pods
+end first, and the simulation's own random values. The records that a killed member read since its
+last commit are read twice.
 
 With the consumer protocol, the broker refuses a killed member's instance id until its session has
-ended (UNRELEASED_INSTANCE_ID). The process then fails, and Kubernetes starts it again: at once,
+expired (UNRELEASED_INSTANCE_ID). The process then fails, and Kubernetes starts it again: at once,
 then after 10 s, 20 s and so on.
 """
 
@@ -47,10 +47,10 @@ _SEEDS = range(10, 61)
 _WORK = 100_000  # members times partitions times seeds: with more, a forecast would take minutes
 _BEGIN_MS = 120_000  # long after the group has formed
 _BACK_OFF_MS = (0, 10_000, 20_000, 40_000, 80_000, 160_000)
-_MOST_RECORDS = 1_000_000_000  # a second, of one topic
+_MOST_RECORDS = 1_000_000_000  # records of one topic in a second
 _SETTLES_MS = 60_000
 _COLD_MS = 200
-_LEAST_STOP_MS = 50  # an eager rebalance for which all members are ready stops them for less
+_LEAST_STOP_MS = 50  # an eager rebalance stops members for less if all are ready
 
 
 class PlayedDeploy(Frozen):
@@ -107,7 +107,7 @@ class PlayedDeploy(Frozen):
 class Forecast(Frozen):
     """The forecast of one deploy: `variants` holds it as it is, then with other settings.
 
-    `assumed` names the facts that nobody gave, and that the forecast had to assume.
+    `assumed` names the facts that were not given, so that the forecast had to assume them.
     """
 
     group_id: str
@@ -168,7 +168,7 @@ def rollout(
     `config` and `work` contain facts that a group lacks, as in `scenario_from_group`; `broker`
     contains the sessions and heartbeats of the consumer protocol. `rate` maps topics to records a
     second. A small group is played with up to 60 `seeds`, a large one with 10; other settings with
-    a fourth of these.
+    a quarter as many.
 
     Errors   those of `scenario_from_group`; GroupError at `rate`, or at `replicas` if the pods
              cannot share the members evenly.
@@ -238,10 +238,10 @@ def _run(one: Variant, seed: int) -> dict[str, int | None]:
 def _uneven(base: Scenario, random: Random) -> Scenario:
     """Returns the scenario with members that differ a little, as real ones do.
 
-    After a rebalance, all members of a classic group send heartbeats at one time. Java's heartbeat
-    thread reads the clock every 100 ms (retry.backoff.ms), or when a poll wakes it: the more rarely
-    members poll, the sooner their times differ. A new process needs up to _COLD_MS for its first
-    JoinGroup response, so a slow member can miss a round.
+    After a rebalance, all members of a classic group send heartbeats at the same time. Java's
+    heartbeat thread reads the clock every 100 ms (retry.backoff.ms), or when a poll wakes it: the
+    less often members poll, the sooner their times differ. A new process needs up to _COLD_MS for
+    its first JoinGroup response, so a slow member can miss a round.
     """
 
     def late(config: MemberConfig) -> MemberConfig:
@@ -253,7 +253,7 @@ def _uneven(base: Scenario, random: Random) -> Scenario:
     def cold(work: Costs) -> Costs:
         return replace(work, cold_ms=work.cold_ms + random.randrange(coldest_ms))
 
-    # One value for all pods, because they run one program.
+    # One value for all pods, because they run the same program.
     coldest_ms, rarely = random.randrange(1, _COLD_MS), random.random()
     each = (replace(one, config=late(one.config), work=cold(one.work)) for one in base.members)
     return replace(base, members=tuple(each))

@@ -24,7 +24,7 @@ ROLLING, RECREATE = "RollingUpdate", "Recreate"
 _POLICIES = ("OrderedReady", "Parallel")
 _SLEEP = re.compile(r"\bsleep\s+(\d{1,6})\b")
 _SHARE = re.compile(r"(\d{1,4})%")
-_MOST = 1_000_000  # pods, or seconds
+_MOST = 1_000_000  # the largest number of pods, or of seconds
 
 
 class ReadinessProbe(NamedTuple):

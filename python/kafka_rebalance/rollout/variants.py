@@ -18,7 +18,7 @@ _MOST_SESSION_MS = 60_000  # default of group.consumer.max.session.timeout.ms
 
 
 class Variant(Frozen):
-    """A group's scenario without the deploy, the workload, and the facts assumed of its pods."""
+    """A group's scenario without the deploy, the workload, and the facts assumed about its pods."""
 
     name: str
     lines: tuple[str, ...]
@@ -57,7 +57,7 @@ def _closing(now: Variant) -> Iterator[Variant]:
 
 
 def _ids(now: Variant) -> Iterator[Variant]:
-    """Yields static members with sessions longer than a restart; for a Deployment, also dynamic."""
+    """Yields static members whose sessions outlast a restart; for a Deployment, also dynamic."""
     static = {one.config.group_instance_id is not None for one in now.scenario.members}
     lines, workload, scenario = list[str](), now.workload, now.scenario
     if not workload.is_stateful:
@@ -105,7 +105,7 @@ def _kinds(now: Variant) -> Iterator[Variant]:
 
 
 def _pods(now: Variant) -> Iterator[Variant]:
-    """Yields deploys with other numbers of pods at a time: all, or one."""
+    """Yields deploys that replace another number of pods at a time: all, or one."""
     was, replicas = now.workload, now.workload.replicas
     others = {
         "surge": replace(was, strategy=ROLLING, max_surge=replicas, max_unavailable=0),

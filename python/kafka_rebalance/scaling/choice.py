@@ -30,8 +30,8 @@ def choose(
     seconds, the records that arrive in `pause_s` for partitions without a reader, and
     `member_share` of the records that the members could read. The default of `pause_s` is a Java
     member's heartbeat interval. Numbers within `tolerance` of the present one are left out. Each
-    replica has `per_replica` members (threads); the load is given as to `scale`, whose errors are
-    raised.
+    replica has `per_replica` members (threads); `rate` and `lag` are given as in `scale`, which
+    raises the errors.
 
     Returns, for JSON, `group_id`, `replicas` (the number to ask for), `replicas_now` and `because`.
     KEDA's scaler `metrics-api` reads it with the valueLocation `replicas` and the targetValue 1.

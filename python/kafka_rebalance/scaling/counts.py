@@ -37,12 +37,12 @@ class Count(Frozen):
     """A number of members: the group after the step from its present members to this number.
 
     `fullest`     the largest number of partitions (tasks, in a streams group) of one member;
-                  `possible` is its least possible value under any assignor, with a proof.
+                  `possible` is the proven least value under any assignor.
     `moves`, `rebalances`, `stops`, `settled`  the plan's moves, rounds, unavailable partitions.
     `idle`        members without a partition.
     `unsubscribed`  partitions that nobody reads: their topics have lost their last subscriber.
     `busiest`     the load of the busiest member: records a second if rates are known, else
-                  partitions, where one that n members share counts 1 / n.
+                  partitions; one that n members share counts as 1 / n.
     `lag`         the largest number of records that wait for one member; None if no lag is known.
     `catch_up_s`  seconds until no record waits, "never" in JSON if infinite; None if not known.
     `ranges`      figure -> its least and greatest value, if it depends on unknown facts: the ids of
@@ -68,7 +68,7 @@ class Count(Frozen):
     loads: Loads = field(default=(), repr=False)
     stopped_rate: float = field(default=0.0, repr=False)
     may_lose: bool = field(default=False, repr=False)
-    """Whether a topic loses its last subscriber if just these members leave."""
+    """Whether a topic loses its last subscriber if exactly these members leave."""
 
     def to_dict(self) -> dict[str, Any]:
         row = {one.name: getattr(self, one.name) for one in fields(self) if one.repr}
@@ -130,7 +130,7 @@ def scale(
     first one is played too: only a comparison with it shows whether the first one is useful. `rate`
     is the records that arrive per second, `lag` the records not yet read; a member can read
     `capacity` records a second. `samples` is how often each step is played for its ranges (None: as
-    often as by `RebalancePlan.sample`). With `how_long`, the simulator plays each step.
+    often as `RebalancePlan.sample` does). With `how_long`, the simulator plays each step.
 
     Errors   those of `plan`; GroupError at `counts[i]`, `rate`, `lag` or `capacity`.
     """
@@ -215,7 +215,7 @@ def _steps(total: int, most: int) -> set[int]:
 
 
 def _beyond(group: GroupSpec, last: int, load: KnownLoad, engine: Engine) -> Iterator[Count]:
-    """Yields counts above `last` up to a member for each partition: all or, if they are many, the
+    """Yields counts above `last` up to one member per partition: all or, if they are many, the
     steps of each topic and of the total.
     """
     totals = [*partition_or_task_counts(group).values()]
@@ -272,7 +272,7 @@ def _kept_up(
     counts: Sequence[Count], more: Iterator[Count], now: Count, capacity: float | None
 ) -> list[str]:
     """Returns clauses: whether the members keep up or, if not, the next number of members that
-    does.
+    would.
 
     `capacity` is None if no rate is known.
     """
@@ -303,7 +303,7 @@ def _kept_up(
 
 
 def _worth(counts: Iterable[Count]) -> list[int]:
-    """Returns the useful numbers of members, except those with which the lag grows for ever."""
+    """Returns the useful numbers of members, except those with which the lag grows forever."""
     return [one.members for one in counts if one.useful and one.catch_up_s != math.inf]
 
 

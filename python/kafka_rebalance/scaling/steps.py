@@ -67,7 +67,7 @@ def ranges_of(led: Sequence[RebalancePlan], samples: int | None) -> Ranges:
 def _other_ids(planned: RebalancePlan, draws: int) -> Iterator[RebalancePlan]:
     for number in range(1, draws + 1) if planned.has_guesses else ():
         ids = Draw(number, draws, planned.newcomers)
-        with suppress(AssignorThrows):  # it may throw with these ids only
+        with suppress(AssignorThrows):  # it may throw only with these ids
             yield replay(planned.group, planned.changes, planned.engine, ids, planned.possible)
 
 
@@ -78,14 +78,14 @@ def _other_leaving(planned: RebalancePlan, count: int, draws: int) -> Iterator[R
     if math.comb(len(places), count) > draws:
         random = Random(f"{group.group_id}/{count}")
         chosen = (random.sample(places, count) for _ in range(draws))
-    leave = RemoveMembers(client_id="leaves")  # a mark: no assignor reads client ids
+    leave = RemoveMembers(client_id="leaves")  # marks the members: no assignor reads client ids
     for gone in chosen:
         marked = (
             replace(one, client_id=leave.client_id if i in gone else None)
             for i, one in enumerate(group.members)
         )
         other = group.edited(members=tuple(marked))
-        with suppress(AssignorThrows):  # it may throw in this play only
+        with suppress(AssignorThrows):  # it may throw only in this play
             yield replay(other, (leave,), planned.engine, PLANNED, planned.possible)
 
 

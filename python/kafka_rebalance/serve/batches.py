@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Record batches (KIP-98): the header, which a broker reads, and the records.
 
-A broker keeps a batch as it came, compressed or not. It reads the 61 bytes of the header, and
+A broker stores a batch as it arrived, compressed or not. It reads the 61 bytes of the header, and
 writes only the first offset and the leader's epoch, which the checksum does not cover.
 """
 
@@ -23,7 +23,7 @@ NO_PRODUCER = -1
 _START = struct.Struct(">qiibI")
 """First offset, length of the rest, leader epoch, magic, checksum."""
 _REST = struct.Struct(">hiqqqhii")
-"""The other fields, as `Batch` names them."""
+"""The other fields of the header, as `Batch` names them."""
 _HEADER_BYTES = _START.size + _REST.size
 _PLACED = struct.Struct(">qii")
 _LENGTH, _CRC = struct.Struct(">i"), struct.Struct(">I")
@@ -44,7 +44,7 @@ _XERIAL = b"\x82SNAPPY\0"
 class Refused(Exception):
     """A request or batch that the broker refuses. `error` is the error code of the answer.
 
-    `wrong` holds the indexes of the batch's records that are the reason, if it has any.
+    `wrong` holds the indexes of the records in the batch that are the reason, if there are any.
     """
 
     def __init__(
@@ -101,13 +101,13 @@ class Batch(NamedTuple):
         return bool(self.attributes & _CODEC)
 
     def holds_its_records(self) -> bool:
-        """Returns whether the record count is right or, in a compressed batch, whether it can be.
+        """Returns whether the record count is right or, in a compressed batch, can be right.
 
         Kafka, in addition, unpacks the batch and reads each record.
         """
         count, data, end = self.record_count, self.data, len(self.data)
         if count < 1 or self.last_delta != count - 1 or self.is_compressed:
-            # Each record has at least one byte, so this limit, which Kafka lacks, refuses none.
+            # Each record has at least one byte, so this limit, which Kafka lacks, refuses no batch.
             most = MOST_BATCH_BYTES
             return 1 <= count == self.last_delta + 1 <= most and end > _HEADER_BYTES
         at = _HEADER_BYTES
@@ -128,7 +128,7 @@ class Batch(NamedTuple):
     def check_keys(self) -> None:
         """Called for a compacted topic. Errors: Refused if a record has no key.
 
-        Records of compressed batches are not looked at.
+        Records of compressed batches are not checked.
         """
         try:
             each = [] if self.is_compressed else [*self.records(0)]
@@ -138,7 +138,7 @@ class Batch(NamedTuple):
             raise Refused(KafkaError.invalid_record, wrong=wrong)
 
     def appended(self, now_ms: int) -> "Batch":
-        """Returns the batch with the time of its append, which counts for all of its records."""
+        """Returns the batch with the time of its append, which applies to all its records."""
         attributes = self.attributes | _APPEND_TIME
         fields = (attributes, *self[2:4], now_ms, *self[5:9])
         signed = _REST.pack(*fields) + self.data[_HEADER_BYTES:]
@@ -213,7 +213,7 @@ def received(data: bytes | None, version: int, most_bytes: int = MOST_BATCH_BYTE
 
 
 def batches(file: BinaryIO, left: int) -> Iterator[Batch]:
-    """Yields the batches of a log before the first one that a crash has cut, or changed.
+    """Yields the batches of a log before the first one that a crash has cut or damaged.
 
     `left` is the log's size in bytes.
     """

@@ -57,11 +57,11 @@ NODE = 1
 CLUSTER = "kafka-rebalance-serve"
 
 _NAMED_BY_ID = 12
-"""The first version of Metadata that can ask for topics by id; 10 and 11 have the unused field."""
+"""The first version of Metadata that can ask for topics by id; 10 and 11 do not use the field."""
 
 
 class ServedTopic(NamedTuple):
-    """A topic of the cluster. `racks`: for each partition, the racks of its replicas, if any.
+    """A topic of the cluster. `racks` lists, for each partition, the racks of its replicas, if any.
 
     `settings` are those that differ from the defaults: see `topic_configs.py`.
     """
@@ -79,20 +79,20 @@ class Cluster:
         self.host, self.port = "", 0
         self.apis: Mapping[str, Api] = APIS
         self.auto_create = auto_create
-        """The number of partitions of a topic that a request creates; 0: requests create none."""
+        """The number of partitions of a topic that a request creates; 0 if requests create none."""
         self.coordinator = NODE
         self._ports: dict[int, int] = {}
         self.version = 0
-        """Increases at each change of the topics."""
+        """A number that increases with each change of the topics."""
         self._made = count()
         self.any_name = False
-        """Whether an unknown topic with a name that Kafka does not allow is only unknown."""
+        """Whether an unknown topic counts only as unknown even if Kafka does not allow its name."""
         self.replace(())
         for topic in topics:
             self.add(topic, "topics")
 
     def replace(self, topics: Iterable[ServedTopic]) -> None:
-        """Replaces all topics by these, even if no real cluster would allow some of them."""
+        """Replaces all topics with these, even if a real cluster would not allow some of them."""
         self.topics: dict[str, ServedTopic] = {}
         self.partitions = 0
         self._ids: dict[str, uuid.UUID] = {}
@@ -111,7 +111,7 @@ class Cluster:
         self.put(topic)
 
     def grow(self, name: str, partitions: int) -> None:
-        """Raises a topic's number of partitions; new partitions have one replica, without a rack.
+        """Increases the number of a topic's partitions; new ones have one replica, without a rack.
 
         Errors: GroupError for an unknown topic, or for a number that is out of bounds, or not
         larger than the present one.
@@ -212,7 +212,7 @@ class Cluster:
             {"api_key": api.key, "min_version": api.least, "max_version": api.most}
             for api in self.apis.values()
         ]
-        # If the request's version is too new, the response has version 0: a list of versions from
+        # If the request's version is too new, the response is in version 0: a list of versions from
         # which the client then chooses.
         error = KafkaError.unsupported_version if asked.body is None else asked.error
         return {"error_code": error, "api_keys": keys}
@@ -261,7 +261,7 @@ class Cluster:
         }
 
     def _make(self, names: Iterable[str | None]) -> None:
-        """Makes topics that producers and consumers ask for, where that is allowed."""
+        """Creates topics that producers and consumers ask for, where that is allowed."""
         for name in dict.fromkeys(names):
             room = MOST_PARTITIONS - self.partitions
             if 0 < self.auto_create <= room and is_legal(name or ""):
@@ -317,7 +317,7 @@ class Cluster:
 
 
 def _numbered(racks: Iterable[str | None]) -> list[tuple[str | None, int]]:
-    """Returns (rack, number of the replica in the rack): replicas are on different brokers."""
+    """Returns (rack, number within the rack) for each replica; each pair is one broker."""
     seen: Counter[str | None] = Counter()
     replicas = []
     for rack in racks:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Settings of groups and of topics: how DescribeConfigs lists them, and how requests change them.
 
-Settings are in memory only.
+Settings are held only in memory.
 
 Source   ConfigDef and ControllerConfigurationManager of Kafka 4.4.0.
 """
@@ -22,7 +22,7 @@ _SET, _DELETE, _APPEND, _SUBTRACT = range(4)
 _DEFAULT = 5
 _TYPES = {bool: 1, str: 2, int: 3, float: 6, tuple: 7}
 _LONG_TYPE = 5
-"""The numbers of the types of settings in DescribeConfigs."""
+"""DescribeConfigs' number for the type LONG; `_TYPES` maps Python's types to such numbers."""
 
 
 class ServedSetting(NamedTuple):
@@ -89,7 +89,7 @@ def changed(
 
 
 class Configs(ABC):
-    """The settings of one kind of resource. `source` is the number that DescribeConfigs has for
+    """The settings of one kind of resource. `source` is the number with which DescribeConfigs marks
     a setting that was changed.
     """
 
@@ -108,7 +108,7 @@ class Configs(ABC):
 
     def alter(self, one: Any, asked: Asked) -> None:
         """Carries out one resource's part of (Incremental)AlterConfigs. Errors: Refused."""
-        whole = asked.api == "alter_configs"  # it restores the defaults of all other settings
+        whole = asked.api == "alter_configs"  # which also resets all other settings
         given = self.given(one.resource_name)
         changes: dict[str, str | None] = {}
         for config in one.configs:

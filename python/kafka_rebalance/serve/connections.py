@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Listens on a port, reads requests within bounds, and writes the answers of a handler.
 
-A connection has one request in flight, as in Kafka. It ends if a frame is not a request, is too
-long, or does not arrive in time, or if the large frames of all connections together exceed
-`large_bytes`. A new connection beyond `connections` ends an older one: one that never sent a
+A connection has one request in flight, as in Kafka. It is closed if a frame is not a request, is
+too long, or does not arrive in time, or if the large frames of all connections together exceed
+`large_bytes`. A new connection beyond `connections` closes an older one: one that never sent a
 request, or else the one that has been idle longest. `connections` is reduced if the process may
 open fewer files: if no file is free for a new connection, asyncio writes a traceback, again and
 again.
@@ -26,7 +26,7 @@ from .faults import Broken
 from .frames import APIS, Api, Asked, decoded, encoded
 
 Answer = Mapping[str, Any] | Response | Broken | None
-"""The fields of a response; None: no response."""
+"""The fields of a response; None means no response."""
 Handler = Callable[[Asked, str], Awaitable[Answer]]
 """Called with a request and the client's host; returns the answer."""
 
@@ -51,7 +51,7 @@ class Limits(NamedTuple):
 SMALL = 64 * 1024
 _BACKLOG = 100
 _LEAST_BYTES = 8
-# Errors that end a connection: the client left, was too slow, or sent bytes that are not a request.
+# Errors that close a connection: the client left, was slow, or sent bytes that are not a request.
 _ENDS = (
     asyncio.IncompleteReadError,
     asyncio.CancelledError,
@@ -64,7 +64,7 @@ _ENDS = (
 def bounds(connections: int) -> tuple[int, int]:
     """Returns how many connections may be open, and how many may be accepted at a time.
 
-    The second is asyncio's `backlog`: it accepts so many before this module can close any.
+    The second is asyncio's `backlog`: asyncio accepts that many before this module can close any.
     """
     try:
         import resource
@@ -82,7 +82,7 @@ _numbers = count(1)
 
 
 class _Connection:
-    """A connection: its streams, and the facts that decide whether it ends first."""
+    """A connection: its streams, and the facts that decide whether it is the first to be closed."""
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.reader, self.writer = reader, writer
@@ -93,11 +93,11 @@ class _Connection:
         self.busy = False
         self.since = time.monotonic()
         self.until = inf
-        """The time at which the connection ends if what it waits for has not come."""
+        """The time at which the connection is closed if it is still waiting."""
         self.timer: asyncio.TimerHandle
 
     def worth(self) -> tuple[bool, bool, float]:
-        """Returns a sort key: with too many connections, the one with the least key ends."""
+        """Returns a sort key: with too many connections, the one with the least key is closed."""
         return (self.busy, self.client_id is not None, self.since)
 
 
@@ -110,9 +110,9 @@ class Connections:
         self.host, self.port = host, port
         self.limits = limits or Limits()
         self.apis: Mapping[str, Api] = APIS
-        """The kinds of requests that are answered; any other request ends its connection."""
+        """The kinds of requests that are answered; any other request closes its connection."""
         self.ended: Callable[[int], None] = lambda _: None
-        """Called with the number of each connection that has ended."""
+        """Called with the number of each connection that was closed."""
         self._handler = handler
         self._tasks: dict[asyncio.Task[None], _Connection] = {}
         self._cut_off: set[str] = set()
@@ -153,7 +153,7 @@ class Connections:
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
     def cut_off(self, client_id: str) -> None:
-        """Ends the client's connections now, and each later one at its first request."""
+        """Closes the client's connections now, and each later one at its first request."""
         self._cut_off.add(client_id)
         for task, connection in self._tasks.items():
             if connection.client_id == client_id:
@@ -164,7 +164,7 @@ class Connections:
         self._cut_off.discard(client_id)
 
     def has_client(self, client_id: str) -> bool:
-        """Returns whether the client has a connection, and is not cut off (`cut_off`)."""
+        """Returns whether the client has a connection and is not cut off (see `cut_off`)."""
         known = client_id not in self._cut_off
         return known and any(one.client_id == client_id for one in self._tasks.values())
 
@@ -188,12 +188,12 @@ class Connections:
             writer.transport.abort() if writer.transport.get_write_buffer_size() else writer.close()
 
     def _watch(self, task: asyncio.Task[None], connection: _Connection) -> None:
-        """Ends a connection that waits too long; its timer is not set again at each request."""
+        """Closes a connection that waits too long; its timer is not set again at each request."""
         now = time.monotonic()
         if now >= connection.until:
             task.cancel()
             return
-        # A later bound lasts `request_s` or `idle_s` from then on, so it ends after this timer.
+        # A bound set later lasts `request_s` or `idle_s` from then on, so it ends after this timer.
         wait = min(connection.until - now, self.limits.request_s, self.limits.idle_s)
         loop = asyncio.get_running_loop()
         connection.timer = loop.call_later(wait, self._watch, task, connection)

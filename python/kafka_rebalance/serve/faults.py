@@ -25,8 +25,8 @@ class Fault(NamedTuple):
     `api` is Kafka's name, such as "OffsetCommit"; `client_id` None means every client. With
     `error`, a request is refused and not carried out. Otherwise it is carried out, but its answer
     comes `delay_ms` later by the server's clock. Or the answer is `lost`: the connection stays
-    open, but no later request on it is read. Or the connection ends after the first `cut_at` bytes
-    of the answer.
+    open, but no later request on it is read. Or the connection is closed after the first `cut_at`
+    bytes of the answer.
     """
 
     api: str
@@ -67,7 +67,7 @@ class Fault(NamedTuple):
 
 
 class Broken(NamedTuple):
-    """An answer of which a client gets only the first bytes; then the connection ends, or hangs."""
+    """An answer that is cut after its first bytes; the connection then closes, or hangs."""
 
     fields: Mapping[str, Any] | Response
     sent: int

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Reads requests and writes responses with kio, which has a class for each version of a message.
 
-The requests and responses of groups whose broker assigns are read and written with the
+The requests and responses of broker-assigned groups are read and written with the
 coordinator's own classes. `filled` makes an object of one of kio's classes from a dictionary of
 fields. It leaves out fields that the version does not have, and takes times in milliseconds and
 error codes as numbers.
@@ -151,7 +151,7 @@ _OLDER = {
 
 
 def apis_of(kafka: str | None) -> Mapping[str, Api]:
-    """Returns the requests that a broker of this Kafka version answers; None: all of APIS.
+    """Returns the requests that a broker of this Kafka version answers; for None, all of APIS.
 
     Errors: GroupError for a version that is not known here.
     """
@@ -177,8 +177,8 @@ NAMES = {api.key: name for name, api in APIS.items()}
 class Asked(NamedTuple):
     """A request as read. `body` is None for ApiVersions in a version that is unknown here.
 
-    The body of a request of a group whose broker assigns is a `Message`; any other body is an
-    object of kio's.
+    The body of a request about a broker-assigned group is a `Message`; any other body is an object
+    of kio's.
     """
 
     api: str
@@ -299,9 +299,9 @@ def _check_counts(schema: Any, frame: bytes, start: int) -> int:
     """Checks the message at `start`; returns its size in bytes. Errors: WireError, kio's errors.
 
     kio reserves memory for as many entries as a request announces, and a process that asks for too
-    much memory ends. An entry has at least one byte, so a count is refused if fewer bytes are left.
-    kio also reads null in place of any array; as in Kafka, null is refused where it is not allowed.
-    Tagged fields are skipped: in the requests read here, they contain no arrays.
+    much memory is killed. An entry has at least one byte, so a count is refused if fewer bytes are
+    left. kio also reads null in place of any array; as in Kafka, null is refused where it is not
+    allowed. Tagged fields are skipped: in the requests read here, they contain no arrays.
     """
     count_of: Read = read_compact_array_length if schema.__flexible__ else read_legacy_array_length
     at = start

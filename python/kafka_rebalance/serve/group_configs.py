@@ -21,7 +21,7 @@ from .configs import Configs, ServedSetting, changed
 from .frames import KafkaError
 
 GROUP = 32
-"""The number of a group as a resource."""
+"""The number of the resource type GROUP."""
 _MOST = 10_000
 _BY_GROUP = 8
 
@@ -54,7 +54,7 @@ SETTINGS = {
 
 
 class GroupConfigs(Configs):
-    """The groups' settings that differ from the defaults. `tell` passes them to the coordinator."""
+    """Settings of groups that differ from the defaults. `tell` passes them to the coordinator."""
 
     def __init__(self, default: CoordinatorConfig, tell: Callable[[GroupConfigured], None]) -> None:
         ours = {

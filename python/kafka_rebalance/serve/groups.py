@@ -24,7 +24,7 @@ from .cluster import Cluster, ServedTopic
 from .frames import Asked
 
 Ask = Callable[[Request], Awaitable[Any]]
-"""Asks the coordinator. The response is None if a newer request of the member replaced this one."""
+"""Asks the coordinator. The response is None if the member has sent a newer request meanwhile."""
 
 _ACCEPTABLE_LAG, _TASK_OFFSETS_MS = 10_000, 60_000
 """Kafka's defaults; members here have no warm-up tasks."""
@@ -111,7 +111,7 @@ def _streams_beat(
     if response is None:
         return None
     for topic in response.creatable_topics:
-        with suppress(GroupError):  # it exists already, or has a wrong name, or too many partitions
+        with suppress(GroupError):  # the topic exists, or its name or size is not allowed
             cluster.add(ServedTopic(topic.name, max(1, topic.partitions)))
     status = [{"status_code": one, "status_detail": one.name} for one in response.status]
     return {
@@ -130,7 +130,7 @@ def _streams_beat(
 
 
 class _Topic(NamedTuple):
-    """A topic by name and id, as a response names it; a request has only one of the two."""
+    """A topic by name and id, as a response names it; a request contains only one of the two."""
 
     name: str | None
     topic_id: UUID | None
@@ -141,7 +141,7 @@ class _Topic(NamedTuple):
 
 
 def _named(one: Any, cluster: Cluster) -> _Topic:
-    """Returns the topic of a request's entry; from version 10 on, an entry has only the id."""
+    """Returns the topic of a request's entry; from version 10 on, an entry contains only the id."""
     if hasattr(one, "name"):
         return _Topic(one.name, None)
     found = cluster.find(one)
@@ -203,7 +203,7 @@ async def _offset_fetch(asked: Asked, ask: Ask, cluster: Cluster) -> Mapping[str
             member_epoch=getattr(one, "member_epoch", classic.NO_GENERATION),
         )
         response = await ask(request)
-        if asked.version == 1 and partitions:  # version 1 has no error for the whole response
+        if asked.version == 1 and partitions:  # version 1 can report only errors of partitions
             unread = (wire.FetchedOffset(*p, error_code=response.error_code) for p in partitions)
             response = replace(response, offsets=response.offsets or tuple(unread))
         groups.append({**_fetched(response, unknown, cluster), "group_id": one.group_id})
@@ -261,7 +261,7 @@ def _described(one: classic.DescribedGroup) -> dict[str, Any]:
 def _coded(
     entries: Iterable[tuple[_Topic, int]], codes: Mapping[tuple[str, int], int]
 ) -> list[dict[str, Any]]:
-    """Returns the entries with the coordinator's error codes; no code means an unknown topic."""
+    """Returns the entries with the coordinator's error codes; topics without codes are unknown."""
     return _by_topic(
         (
             topic,

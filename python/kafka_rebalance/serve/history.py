@@ -15,16 +15,16 @@ from kafka_rebalance.wire.messages import GroupState
 from .cluster import Cluster
 
 MOST_GENERATIONS = 10_000
-"""The number of generations that are kept, over all groups; older ones are dropped."""
+"""The most generations that are stored for all groups together; older ones are dropped."""
 
 
 class StableGeneration(Frozen):
     """A generation in which a group became Stable, at `at_ms` of the server's clock.
 
-    In a group whose broker assigns, it is an epoch: nobody leads, and `protocol_name` is the
-    broker's assignor if members name one. A member's name is its instance id, else its client id;
-    if two members share that, each has its member id as its name. `assignment` maps names to
-    partitions by topic.
+    In a broker-assigned group, it is an epoch: nobody leads, and `protocol_name` is the
+    broker's assignor if members name one. A member's name is its instance id, else its client id,
+    or its member id if another member has the same name. `assignment` maps names to partitions by
+    topic.
     """
 
     generation_id: int
@@ -36,13 +36,13 @@ class StableGeneration(Frozen):
 
     @property
     def partitions(self) -> int:
-        """The number of partitions that all members own together."""
+        """Returns the number of partitions that all members own together."""
         owned = (topics.values() for topics in self.assignment.values())
         return sum(len(numbers) for topics in owned for numbers in topics)
 
 
 class History:
-    """Group id -> its generations."""
+    """The latest generations of each group, by group id."""
 
     def __init__(self) -> None:
         self._generations: dict[str, deque[StableGeneration]] = {}
@@ -68,7 +68,7 @@ class History:
         )
 
     def is_new(self, group: AssigningGroup[Any, Any]) -> bool:
-        """Returns whether the group is Stable in an epoch that is not the newest one here."""
+        """Returns whether the group is Stable in an epoch that is not recorded as the newest."""
         newest = self._generations.get(group.group_id, deque())
         is_known = bool(newest) and newest[-1].generation_id == group.epoch
         return not is_known and group.state is GroupState.STABLE

@@ -3,9 +3,9 @@
 
     start <= last stable offset <= end
 
-The log has a bound: when it is full, the oldest batches are dropped, and `start` moves. A batch's
-size is the size of its bytes and of its object. A producer is known as long as one of its batches
-is in the log, or its transaction is open; a real broker knows it for a day.
+The log has a bound: when it is full, the oldest batches are dropped, and `start` moves. The size of
+a batch counts its bytes and its object. A producer is known as long as one of its batches is in the
+log, or its transaction is open; a real broker knows it for a day.
 """
 
 import asyncio
@@ -23,7 +23,7 @@ from .frames import KafkaError
 _REMEMBERED = 5
 """The number of a producer's newest batches that are recognised as repeats, as in Kafka."""
 KEPT = 7 / 8
-"""The share of a full log that is kept: to drop one batch at each append would be slow."""
+"""The share of a full log that is kept: dropping one batch at each append would be slow."""
 _PRODUCER_BYTES = 600
 """The approximate number of bytes in memory of a producer with one batch."""
 _OBJECT_BYTES = 200
@@ -42,7 +42,7 @@ class _Producer:
 
 
 class Waiter(asyncio.Event):
-    """A fetch that waits until `missing` more bytes are there or, if it reads only committed
+    """A fetch that waits until `missing` more bytes arrive or, if it reads only committed
     records, until the last stable offset moves.
     """
 
@@ -65,7 +65,7 @@ class Aborted(Frozen):
 
 
 class PartitionLog:
-    """One partition's records, of at most `most_bytes`."""
+    """One partition's records, which take at most `most_bytes`."""
 
     def __init__(self, most_bytes: int) -> None:
         self.start = self.end = self.size = 0
@@ -213,7 +213,7 @@ class PartitionLog:
         return found
 
     def after(self, offset: int) -> Iterator[Batch]:
-        """Yields the batches from the one that contains `offset` on; use them before an append."""
+        """Yields the batches from the one with `offset` on; use them before the next append."""
         return islice(self._batches, self._index(offset), None)
 
     def aborted(self, offset: int, before: int) -> list[Aborted]:
@@ -232,8 +232,8 @@ class PartitionLog:
     def offset_of(self, timestamp: int) -> tuple[int, int] | None:
         """Returns offset and time of the first record at or after the time; None if all are older.
 
-        If a batch is compressed, or its bytes are not records, only its header is looked at:
-        otherwise a small request could make the server unpack a batch of any size.
+        If a batch is compressed, or its bytes are not records, only its header is read: otherwise a
+        small request could make the server unpack a batch of any size.
         """
         for batch in self._batches:
             if batch.max_timestamp < timestamp:

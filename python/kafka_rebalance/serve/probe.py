@@ -5,7 +5,7 @@ Each consumer of the client's process has a seat here, by its client id, and lea
 (a case) after another. Its JoinGroup is answered when a case is waiting, its SyncGroup contains the
 assignment, and the error REBALANCE_IN_PROGRESS makes it rejoin.
 
-A library may compute from older metadata: it may read the response to JoinGroup before the response
+A library may assign from older metadata: it may read the response to JoinGroup before the response
 to Metadata, which comes on another connection. So an assignment counts only if the consumer has
 joined twice since the metadata of the case's topics was sent. librdkafka requests metadata at each
 election, before it computes, so there the first assignment after this metadata counts.
@@ -80,7 +80,7 @@ class _Seat:
 
 
 class Probe:
-    """The client's server. `refetches`: a leader requests metadata before it assigns."""
+    """The server for the client. With `refetches`, a leader requests metadata before it assigns."""
 
     def __init__(self, *, refetches: bool = False) -> None:
         self.connections = Connections(self._answer)
@@ -117,9 +117,9 @@ class Probe:
         return result
 
     async def client_died(self, problem: str) -> None:
-        """Handles the end of the client's process: if it led only one case, this case fails.
+        """Called when the client's process has died: if it led only one case, that case fails.
 
-        Several cases are led again, one at a time, to find out which of them ends the process.
+        If it led several, they are led again, one at a time, to find the one that kills it.
         """
         self._leave_seats()
         lost = list(self.in_flight)

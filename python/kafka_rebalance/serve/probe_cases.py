@@ -54,7 +54,7 @@ class ProbeCase(NamedTuple):
 
 
 def probe_case(line: str | bytes, assignor: str | None = None) -> ProbeCase:
-    """Returns a line's case; `assignor` replaces the line's. Errors: GroupError, WireError."""
+    """Returns a line's case; `assignor` replaces the one in it. Errors: GroupError, WireError."""
     value = parse(line)
     sent = _subscriptions(value)
     if sent:
@@ -97,8 +97,8 @@ def _subscriptions(value: Any) -> list[bytes]:
 def subscription_bytes(member: Member, assignor: str) -> bytes:
     """Returns the bytes that the member's library sends for this assignor.
 
-    Java's newest client sorts topics and partitions. For other clients, the bytes have the order of
-    the member's fields.
+    Java's newest client sorts topics and partitions. For other clients, the bytes are in the order
+    of the member's fields.
     """
     library, _, protocol = assignor.rpartition("/")
     user_data = _user_data(member, protocol)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs a client's process for `probe`: starts it, restarts it when it dies, and ends it."""
+"""Runs a client's process for `probe`: starts it, restarts it when it dies, and stops it."""
 
 import asyncio
 import contextlib
@@ -119,7 +119,7 @@ class ProbedClient:
         oldest: dict[Any, float] = {}
         clock = asyncio.get_running_loop().time
         while process.returncode is None:
-            with contextlib.suppress(TimeoutError):  # it still runs: check the age of its cases
+            with contextlib.suppress(TimeoutError):  # still running: check the age of its cases
                 await asyncio.wait_for(process.wait(), 0.2)
             oldest = {job: oldest.get(job, clock()) for job in self.probe.in_flight}
             if any(clock() - since > self._patience_s for since in oldest.values()):

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The records of partitions on disk: batches as in a broker's segment, one file a partition.
+"""The records of partitions on disk: batches as in a broker's segment, one file per partition.
 
     DIR/orders-0/00000000000000000000.log
 
-A batch is in its file before the producer gets an answer. As in Kafka, it is not synced: it is kept
-if the process is killed, not if the machine fails. A file only grows, until its topic is deleted.
-After a restart, records before the start that DeleteRecords gave the partition are there again.
+A batch is in its file before the producer gets an answer. As in Kafka, it is not synced: it
+survives a killed process, but not a failure of the machine. A file only grows, until its topic is
+deleted. After a restart, records that DeleteRecords had removed are there again.
 """
 
 import shutil
@@ -23,10 +23,10 @@ class RecordFiles:
     def __init__(self, directory: Path) -> None:
         self._directory = directory
         self.torn = 0
-        """The number of bytes that `read` cut off the ends of files: nobody was answered."""
+        """The number of bytes that `read` cut off the ends of files; no answer confirmed them."""
 
     def read(self, topic: str, partition: int) -> Iterator[Batch]:
-        """Yields a partition's batches; cuts its file at the first one that is not whole."""
+        """Yields a partition's batches; cuts its file at the first incomplete one."""
         path, whole = self._path(topic, partition), 0
         if not path.exists():
             return
@@ -46,7 +46,7 @@ class RecordFiles:
                 yield topic, int(number)
 
     def append(self, topic: str, partition: int, data: bytes) -> None:
-        """Writes a batch. Errors: OSError; the file is then as before."""
+        """Writes a batch. Errors: OSError; the file is then unchanged."""
         path = self._path(topic, partition)
         path.parent.mkdir(exist_ok=True)
         with path.open("ab", buffering=0) as file:

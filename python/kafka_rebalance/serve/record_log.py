@@ -32,7 +32,7 @@ _CLOSED = -1
 
 
 class RecordLog:
-    """The log of one directory, which is made if it is absent.
+    """The log of one directory, which is created if it is absent.
 
     Errors: GroupError if another process has the log open, or on a system that is not POSIX.
     """
@@ -57,7 +57,7 @@ class RecordLog:
         self._failed = False
 
     def close(self) -> None:
-        """Closes the file and gives up the lock; a later append or sync fails."""
+        """Closes the file and releases the lock; a later append or sync fails."""
         if self._file != _CLOSED:
             os.close(self._file)
             self._file = _CLOSED
@@ -92,7 +92,7 @@ class RecordLog:
             while written < len(data):
                 written += os.pwrite(self._file, data[written:], self._size + written)
         except OSError:
-            with contextlib.suppress(OSError):  # the first error is raised below: it has the cause
+            with contextlib.suppress(OSError):  # the first error, raised below, has the cause
                 os.ftruncate(self._file, self._size)
             raise
         position, self._end = self._end, self._end + count

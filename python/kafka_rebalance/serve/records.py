@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Produce, Fetch, ListOffsets and DeleteRecords of the partitions' logs in memory, and in files.
 
-Fetch sessions (KIP-227) are not kept: each answer has session 0, so that a client names all of its
-partitions again.
+Fetch sessions (KIP-227) are not supported: each answer has session id 0, so a client lists all of
+its partitions in each request.
 """
 
 import asyncio
@@ -53,7 +53,7 @@ _NOTHING = {
 
 _NO_KEY = {"batch_index_error_message": "Compacted topic cannot accept message without key."}
 _AT_ONCE = 500
-"""After this number of partitions of one request, other requests have their turn."""
+"""After this many partitions of one request, other requests get their turn."""
 
 Verified = Callable[[Asked, int, int, Place], KafkaError]
 """Returns the error of a batch whose producer or partition is not in an open transaction."""
@@ -112,7 +112,7 @@ class Records:
         return None
 
     def log(self, topic: str, partition: int) -> PartitionLog:
-        """Returns the log of a partition, which is made if it is absent."""
+        """Returns the log of a partition, which is created if it is absent."""
         log = self._logs.get((topic, partition))
         if log is None:
             log = self._logs[topic, partition] = PartitionLog(self._limits.partition_bytes)
@@ -233,9 +233,9 @@ class Records:
     # Fetch ----------------------------------------------------------------------------------------
 
     async def _fetch(self, asked: Asked) -> dict[str, Any]:
-        """Answers when there are `min_bytes`, a partition has an error, or `max_wait` is over.
+        """Answers when `min_bytes` are available, a partition has an error, or `max_wait` is over.
 
-        It waits for `request_s` at most, because a client that leaves meanwhile is not noticed.
+        It waits for `request_s` at most, because it cannot notice that a client has left meanwhile.
         """
         logs = [
             self.log(self._cluster.named(topic), one.partition)
@@ -262,7 +262,7 @@ class Records:
     async def _read(
         self, asked: Asked, waiter: Waiter, least_bytes: int | None = None
     ) -> list[dict[str, Any]] | None:
-        """Returns the answers for all partitions; None if too few bytes and no error are there."""
+        """Returns the answers for all partitions; None if there are too few bytes and no errors."""
         left = most = min(asked.body.max_bytes, FETCH_BYTES)
         least = min(most, asked.body.min_bytes if least_bytes is None else least_bytes)
         waiter.missing = least

@@ -5,8 +5,7 @@
         consumer = AIOKafkaConsumer("orders", bootstrap_servers=server.address, …)
 
 Without a log on disk, an append counts as durable at once. With a log, a response that depends on
-an append is sent after the append was synced to disk; appends made during a sync share the next
-one.
+an append is sent once the append is synced to disk; appends made during a sync share the next one.
 """
 
 import asyncio
@@ -49,7 +48,7 @@ MOST_GROUPS = 10_000
 """The largest number of groups; a request for one more gets COORDINATOR_NOT_AVAILABLE."""
 SWEEP_S = 600.0
 """Seconds from one removal of expired offsets to the next, as in Kafka's default settings."""
-# `advance` handles one deadline at most this often in one millisecond, as `VirtualBroker` does.
+# `advance` handles a deadline at most this many times per millisecond, as `VirtualBroker` does.
 _TIMES_AT_A_MOMENT = 3
 _NO_LOG = "log_dir: without a log, groups cannot be read again, and nothing is synced"
 _NO_FAULT = Fault("")
@@ -79,7 +78,7 @@ def _epoch_clock() -> Callable[[], float]:
 
 
 def _check_unanswered(fields: Mapping[str, Any]) -> None:
-    """Raises a WireError, which ends the connection, if a Produce with acks 0 had an error."""
+    """Raises a WireError, which closes the connection, if a Produce with acks 0 had an error."""
     for topic in fields["responses"]:
         for one in topic["partition_responses"]:
             if one["error_code"] is not KafkaError.none:
@@ -89,7 +88,7 @@ def _check_unanswered(fields: Mapping[str, Any]) -> None:
 class Server:
     """A broker with one coordinator. By default, it listens on loopback.
 
-    With `stopped_clock`, the clock begins at 0, and only `advance` moves it. With `kafka` ("2.8",
+    With `stopped_clock`, the clock starts at 0, and only `advance` moves it. With `kafka` ("2.8",
     "3.9" or "4.0"), only the versions of requests that such an older broker knows are answered. A
     client that asks for an unknown topic creates it with `auto_create` partitions, if not 0.
     """
@@ -339,13 +338,13 @@ class Server:
                 self.unreadable.append(f"record {position}: {problem}; {refused}")
 
     def _respond(self, request_id: int, response: Any) -> None:
-        # No client waits for the response to a heartbeat that `advance` made.
+        # A client that has left no longer waits for its response.
         answer = self._parked.pop(request_id, None)
         if answer is not None and not answer.done():
             answer.set_result(response)
 
     async def _sleep(self, ms: int) -> None:
-        """Waits by the server's clock."""
+        """Waits until this time has passed on the server's clock."""
         woken = asyncio.get_running_loop().create_future()
         self._asleep.append((self.now_ms() + ms, woken))
         self._wake()
@@ -425,7 +424,7 @@ class Server:
                 self._handle(one)
 
     def slow_disk(self, ms: int) -> None:
-        """Makes each sync last `ms` longer. Errors: ValueError without a log, or below 0."""
+        """Makes each sync last `ms` longer. Errors: ValueError without a log, or if `ms` < 0."""
         if self._log is None:
             raise ValueError(_NO_LOG)
         if ms < 0:
@@ -474,7 +473,7 @@ class Server:
             self._move_to(due)
             times[key] += 1
             # Only one heartbeat: if the deadline is due again at once, the heartbeat did not move
-            # it. With more, the clock could advance by 1 ms a step, for minutes.
+            # it. More heartbeats could move the clock in steps of 1 ms, for minutes.
             if heartbeats and times[key] == 1 and self._heartbeat(key):
                 continue
             self._handle(Tick())

@@ -9,8 +9,8 @@ acknowledged, its lock ends, or the member's share session ends; if it is not do
 available again.
 
 A share session holds the partitions of a member, and an epoch that grows with each request. It ends
-with its connection. All this is in memory only. A real broker answers a fetch when `min_bytes` are
-there; this one answers as soon as there is a record.
+with its connection. All this exists only in memory. A real broker answers a fetch when `min_bytes`
+are available; this one answers as soon as a record is available.
 
 Source   SharePartition, SharePartitionManager, ShareSessionContext of Kafka; KIP-932, KIP-1206,
          KIP-1222.
@@ -44,11 +44,11 @@ _RECORD_LIMIT = 1
 
 Place = tuple[str, int]
 Key = tuple[str, str]
-"""A group and a member."""
+"""A group id and a member id."""
 
 
 class _Offset:
-    """The state of an offset: the member that has it in flight, or None, and its deliveries."""
+    """The state of an offset: the member that has it in flight, or None; its delivery count."""
 
     __slots__ = ("deliveries", "due", "member")
 
@@ -100,7 +100,7 @@ class SharePartition:
                 records, size = records - len(offsets), size - len(batch.data)
                 data.append(batch.data)
             else:
-                self._begin_at(self.start)  # passes over batches without records
+                self._begin_at(self.start)  # skips batches without records
         return acquired, b"".join(data)
 
     def _available(self, batch: Batch, log: PartitionLog, wanted: "Wanted") -> Iterator[int]:
@@ -154,11 +154,11 @@ class SharePartition:
         self._wake()
 
     def is_done(self, log: PartitionLog) -> bool:
-        """Returns whether nobody has a record of the log in flight, and none is left to get."""
+        """Returns whether no record of the log is in flight or left to deliver."""
         return not self._offsets and self.end >= log.end
 
     def position(self, log: PartitionLog) -> tuple[int, int]:
-        """Returns the first offset that is not done, and the number of offsets that are not."""
+        """Returns the first offset that is not done, and the number of all such offsets."""
         self._begin_at(log.start)
         return self.start, max(0, log.end - self.end) + len(self._offsets)
 
@@ -210,7 +210,7 @@ class _Session:
 
 
 class Shares:
-    """The share sessions, and the partitions of all share groups; the module explains both."""
+    """The share sessions, and the partitions of all share groups; see the module's docstring."""
 
     def __init__(
         self,
@@ -277,7 +277,7 @@ class Shares:
     # Sessions -------------------------------------------------------------------------------------
 
     def _session(self, asked: Asked, key: Key, *, acknowledges: bool) -> _Session:
-        """Returns a request's session (new at epoch 0), and raises its epoch. Errors: Refused."""
+        """Returns a request's session (new at epoch 0), and advances its epoch. Errors: Refused."""
         epoch, known = asked.body.share_session_epoch, self._sessions.get(key)
         if epoch == _FIRST and asked.api == "share_fetch":
             if acknowledges:
@@ -320,7 +320,7 @@ class Shares:
     # Partitions -----------------------------------------------------------------------------------
 
     def _partition(self, group_id: str, place: Place) -> SharePartition:
-        """Returns a group's partition; the first use sets its start, by the reset setting."""
+        """Returns a group's partition; its first use sets its start (`share.auto.offset.reset`)."""
         found = self._partitions.get((group_id, place))
         if found is None:
             log = self._records.log(*place)
@@ -334,12 +334,12 @@ class Shares:
         return [place for group, place in self._partitions if group == group_id]
 
     def position(self, group_id: str, place: Place) -> tuple[int, int] | None:
-        """Returns the first offset that is not done, and how many are not; None: no position."""
+        """Returns `SharePartition.position` of a partition; None if the group has none there."""
         found = self._partitions.get((group_id, place))
         return None if found is None else found.position(self._records.log(*place))
 
     def start_at(self, group_id: str, place: Place, offset: int | None) -> None:
-        """Sets a group's position in a partition; None: it has none, until the next fetch."""
+        """Sets a group's position in a partition; for None, the next fetch sets it."""
         self._partitions.pop((group_id, place), None)
         if offset is not None:
             self._partitions[group_id, place] = SharePartition(offset)
@@ -467,7 +467,7 @@ class _Topic(NamedTuple):
 
 
 def _fit(batches: Iterable[Any], version: int) -> bool:
-    """Returns whether the batches are in order, with one valid type, or one for each offset."""
+    """Returns whether batches are in order, each with one valid type or with one per offset."""
     before = -1
     newest = _RENEW if version >= 2 else _REJECT
     for one in batches:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The offsets at which share groups start to read: Describe-, Alter-, DeleteShareGroupOffsets.
 
-Only an empty group's offsets can be changed; a group that is not known is made. A partition that
+Only an empty group's offsets can be changed; an unknown group is created. A partition that
 no member has fetched yet has no offset.
 
 Source   GroupCoordinatorService, GroupMetadataManager (alterShareGroupOffsets,
@@ -31,7 +31,7 @@ class ShareOffsets(NamedTuple):
     groups: Callable[[], Mapping[str, Any]]
 
     def makes(self, asked: Asked) -> tuple[ShareGroupHeartbeat, ...]:
-        """Returns the heartbeats by which a member joins and leaves, to make the group; or ()."""
+        """Returns heartbeats of a member that joins and leaves, to create the group, or ()."""
         makes = asked.api == "alter_share_group_offsets" and asked.error is KafkaError.none
         if not makes or asked.body.group_id in self.groups():
             return ()

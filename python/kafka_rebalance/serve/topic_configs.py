@@ -2,7 +2,7 @@
 """Settings of topics. `records.py` reads those that have an effect: the largest batch, the kind of
 time, and whether records need keys (cleanup.policy).
 
-The other settings are kept and described: nothing is compacted, compressed or dropped by its age.
+Others are only stored and described: nothing is compacted, compressed or dropped by its age.
 
 Source   LogConfig of Kafka 4.4.0: names, types, defaults and bounds.
 Differs  `compression.gzip.level` may be 0; lists of throttled replicas are not checked, and
@@ -17,7 +17,7 @@ from .configs import INT, LONG, Configs, ServedSetting, Value, changed
 from .frames import KafkaError
 
 TOPIC = 2
-"""The number of a topic as a resource."""
+"""The number of the resource type TOPIC."""
 _BY_TOPIC = 1
 MOST_BYTES, TIMESTAMPS, APPEND_TIME = "max.message.bytes", "message.timestamp.type", "LogAppendTime"
 POLICY = "cleanup.policy"
@@ -25,7 +25,7 @@ _COMPRESSIONS = ("uncompressed", "zstd", "lz4", "snappy", "gzip", "producer")
 
 
 def _numbers(least: int, most: int, **defaults: int) -> dict[str, ServedSetting]:
-    """Returns whole numbers with these bounds; a name has _ in place of its dots."""
+    """Returns settings that are integers with these bounds; names come with _ in place of dots."""
     return {
         name.replace("_", "."): ServedSetting(one, least, most=most)
         for name, one in defaults.items()
@@ -68,7 +68,7 @@ SETTINGS = {
 
 
 class TopicConfigs(Configs):
-    """The topics' settings, which the cluster keeps beside each topic."""
+    """The settings of topics, which the cluster stores with each topic."""
 
     def __init__(self, cluster: Cluster) -> None:
         super().__init__(SETTINGS, _BY_TOPIC)

@@ -17,7 +17,7 @@ from .topic_configs import TOPIC, TopicConfigs
 
 _SENDER_CHOOSES = -1
 _BROKER, _LOGGER, _METRICS = 4, 8, 16
-"""The numbers of the other kinds of resources in DescribeConfigs."""
+"""The numbers of the other types of resources in DescribeConfigs."""
 
 
 def answer(
@@ -49,7 +49,7 @@ def answer(
 
 
 def _described(configs: Mapping[int, Configs], one: Any, asked: Asked) -> dict[str, Any]:
-    """Returns a resource's settings; brokers have none, because they all have the defaults."""
+    """Returns a resource's settings; none for a broker, where all settings have their defaults."""
     found, error = configs.get(one.resource_type), asked.error
     listed: list[dict[str, Any]] = []
     try:
@@ -156,7 +156,7 @@ def _grow(cluster: Cluster, one: Any, body: Any) -> dict[str, Any]:
 
 
 def _delete(cluster: Cluster, asked: Asked) -> tuple[Mapping[str, Any], list[ClusterTopic]]:
-    # Up to version 5, a request has only names of topics; later, names or ids.
+    # Up to version 5, a request contains only names of topics; later, names or ids.
     by_name = getattr(asked.body, "topic_names", None)
     entries = asked.body.topics if by_name is None else by_name
     answers, deleted = [], []

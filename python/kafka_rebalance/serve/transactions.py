@@ -21,7 +21,7 @@ _LAST_EPOCH = 2**15 - 2
 """The last epoch of a producer id; one more is left to fence each producer."""
 _LONGEST_MS = 900_000
 """The longest timeout of a transaction: the default of Kafka's `transaction.max.timeout.ms`."""
-# The first version of each request with PRODUCER_FENCED; older ones get INVALID_PRODUCER_EPOCH.
+# Per request, the first version with PRODUCER_FENCED; older ones get INVALID_PRODUCER_EPOCH.
 _KNOWS_FENCED = {"init_producer_id": 4, "produce": 99, "txn_offset_commit": 99}
 _KNOWS_FENCED_ELSE = 2
 _KNOWS_ABORTABLE = 11
@@ -40,13 +40,13 @@ class Producer:
     timeout_ms: int = 0
     state: str = "Empty"
     last_epoch: int = -1
-    """The epoch that the producer sent to get the present one (KIP-360); -1: it sent none."""
+    """The epoch that the producer sent to get the present one (KIP-360); -1 if it sent none."""
     previous_id: int = -1
     places: set[Place] = field(default_factory=set)
 
 
 class Ended(NamedTuple):
-    """A transaction that ends now."""
+    """A transaction that a request has just ended."""
 
     producer_id: int
     epoch: int

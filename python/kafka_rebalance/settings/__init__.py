@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Judges settings of clients by rules; the simulator shows the effects of their numbers."""
+"""Judges settings of clients by rules; the simulator shows the effects of their values."""

@@ -30,7 +30,7 @@ _NAMES = {BUILT_IN[name].java_class: name for name in (*EAGER, COOPERATIVE)}
 class Setting(NamedTuple):
     """A setting: its type, its default in Java, and the defaults of other libraries.
 
-    `limits` are librdkafka's, which refuses a number outside them.
+    `limits` are the bounds of librdkafka, which refuses a number outside them.
     """
 
     type: type
@@ -73,13 +73,13 @@ ONLY_LIBRDKAFKA = {
     "socket.keepalive.enable", "sasl.mechanisms", "sasl.username", "sasl.password",
     "statistics.interval.ms", "ssl.ca.location", "ssl.certificate.location", "ssl.key.location",
 }  # fmt: skip
-"""Names that CONFIGURATION.md has and Kafka's Java client does not: they reveal the library."""
+"""Names that CONFIGURATION.md lists and Kafka's Java client lacks: they reveal the library."""
 ONLY_JAVA = {
     "key.deserializer", "value.deserializer", "max.poll.records", "fetch.max.wait.ms",
     "default.api.timeout.ms", "interceptor.classes", "metric.reporters", "config.providers",
     "exclude.internal.topics", "sasl.jaas.config", "ssl.truststore.location",
 }  # fmt: skip
-"""Names that ConsumerConfig has and CONFIGURATION.md does not."""
+"""Names that ConsumerConfig defines and CONFIGURATION.md does not list."""
 
 
 class Client(Frozen):

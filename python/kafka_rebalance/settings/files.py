@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Reads files of client settings, and judges them by the rules.
 
-    *.properties     one client; Java's, unless a name is only librdkafka's and no name only Java's;
+    *.properties     one client; Java's, unless a name is only librdkafka's and none is only Java's;
                      also every file whose name does not end in .json, .yaml or .yml
     *.json, *.yaml   one mapping for each client; several documents (YAML) or a list (JSON)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Plays a client's settings in the simulator, to find out what happens with its numbers, and when.
+"""Plays a client's settings in the simulator, to find out what happens with its values, and when.
 
 Three members with the client's settings read a topic of six partitions. At `_AT_MS` an event
 happens to the first member; texts count the time from this event.
@@ -25,7 +25,7 @@ _AT_MS = 60_000
 _MEMBERS = ("a", "b", "c")
 _PARTITIONS = 6
 _MOST_PLAYED_MS = 7_200_000
-_MOST_HEARTBEATS = 20_000  # of one member
+_MOST_HEARTBEATS = 20_000  # the most heartbeats of one member in a run
 _PHASES = 5  # a pause can begin anywhere between two heartbeats: this many places are played
 
 
@@ -52,7 +52,7 @@ def slow_batch(setup: Setup) -> str:
 
 
 def frozen(setup: Setup) -> str:
-    """Plays a process that stops for longer than its session (as in garbage collection)."""
+    """Plays a process that pauses longer than its session timeout, as in garbage collection."""
     for_ms = setup.config.session_timeout_ms + 1_000
     cost = _cost(_run(setup, _happens(Kind.FREEZE, for_ms)))
     return f"a pause of {duration(for_ms)} in one of three members costs {cost}"
@@ -75,7 +75,7 @@ def shortest_pause(setup: Setup) -> str:
 
 
 def crash(setup: Setup) -> str:
-    """Plays a process that ends without leaving the group."""
+    """Plays a process that exits without leaving the group."""
     last = max(gap.to_ms for gap in _gaps(_run(setup, _happens(Kind.KILL))))
     return f"after a crash, its partitions have no reader until {clock(last - _AT_MS)}"
 
@@ -117,7 +117,7 @@ def _happens(kind: Kind, for_ms: int = 0, at_ms: int = _AT_MS) -> Happening:
     return Happening(at_ms=at_ms, kind=kind, member="a", for_ms=for_ms)
 
 
-@lru_cache(maxsize=64)  # many clients have equal settings
+@lru_cache(maxsize=64)  # many clients have the same settings
 def _run(setup: Setup, *happenings: Happening, late: str = "") -> Run:
     """Plays three members; the one called `late` starts after the others, at the event."""
     config, names = setup.config, _MEMBERS if setup.config.group_instance_id else (None,) * 3

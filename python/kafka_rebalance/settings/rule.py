@@ -3,7 +3,7 @@
 
 In the sentence of a rule, `{session.timeout.ms}` stands for the value of that setting of the client
 or the broker, and `{session.timeout.ms=}` for its name and its value, as in Python. `{processing}`
-and `{restart}` stand for times of the surroundings. If a rule finds several settings, each with a
+and `{restart}` stand for the times in `Surroundings`. If a rule finds several settings, each with a
 sentence of its own, `{several}` stands for these sentences.
 """
 
@@ -93,7 +93,7 @@ def broken(rule: Rule, client: Client, around: Surroundings) -> Breach | None:
     played = None
     if rule.plays is not None and not around.refuses_session(client):
         times = around.processing_ms or 0, around.restart_ms or 0
-        with suppress(GroupError):  # if another setting cannot work, there is no run
+        with suppress(GroupError):  # an invalid setting prevents the run
             played = rule.plays(Setup(client.config, around.broker, *times))
 
     def value(match: re.Match[str]) -> str:
@@ -102,7 +102,7 @@ def broken(rule: Rule, client: Client, around: Surroundings) -> Breach | None:
         return f"{match[1]} " * bool(match[2]) + _value(match[1], client, around)
 
     text = _PLACEHOLDER.sub(value, rule.text)
-    if client.library in PYTHON:  # its names of settings have underscores
+    if client.library in PYTHON:  # these libraries write names with underscores
         known = {*SETTINGS, *client.names}
         text = _NAME.sub(lambda one: one[0].replace(".", "_") if one[0] in known else one[0], text)
     return Breach(rule, client, text, played, line)

@@ -2,7 +2,7 @@
 """The rules for settings of clients, as data. docs/settings.md has a heading for each rule.
 
 A rule names the clients for which it holds, its condition, its sentence, and its source. If the
-effect depends on time, a run of the simulator shows what happens with these numbers.
+effect depends on time, a run of the simulator shows what happens with these values.
 tests/test_settings_rules.py has a test for each rule: the client itself, or the coordinator,
 behaves as the rule states.
 """
@@ -34,7 +34,7 @@ _ABSENT: dict[Library, tuple[str, ...]] = {
 
 
 def _outside(client: Client, _: Surroundings) -> dict[str, str]:
-    """Returns the settings whose values exceed librdkafka's limits, each with a text on it."""
+    """Returns the settings whose values exceed librdkafka's limits, each with a text about it."""
     return {
         name: f"{name} {client[name]} is not within {limits[0]} to {limits[1]}"
         for name, (*_, limits) in SETTINGS.items()
@@ -44,7 +44,7 @@ def _outside(client: Client, _: Surroundings) -> dict[str, str]:
 
 
 def _misspelt(client: Client, _: Surroundings) -> dict[str, str]:
-    """Returns the names that nearly equal the name of a setting, each with a question."""
+    """Returns the names that nearly equal the name of a setting, each with a question about it."""
     near = {name: nearest(name, SETTINGS, 0.9) for name in client.names if name not in SETTINGS}
     return {name: f"{name} is not a setting; is it {one}?" for name, one in near.items() if one}
 

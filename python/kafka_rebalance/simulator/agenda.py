@@ -66,7 +66,7 @@ class Started(ProcessEvent):
 
 
 class ClientRequest(Frozen):
-    """A client asks Connect's leader to create or delete connector `place` of an event's list."""
+    """A client asks Connect's leader to create or delete an event's connector at index `place`."""
 
     happening: Happening
     place: int = 0

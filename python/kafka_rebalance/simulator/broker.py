@@ -74,7 +74,7 @@ class Broker(Mutable):
     def _without_unknown(
         self, event: c.Received, request: OffsetCommit
     ) -> tuple[c.Received, OffsetCommit]:
-        """Returns the commit without nonexistent partitions; `_whole` puts in errors for them."""
+        """Returns the commit without nonexistent partitions; `_whole` adds errors for them."""
         unknown = [one for one in request.offsets if not self.has(one.topic, one.partition)]
         if not unknown:
             return event, request
@@ -123,7 +123,7 @@ class Broker(Mutable):
         return f"{sender} {'rejoins' if known else 'joins'}"
 
     def consumer_group(self, group_id: str) -> "ConsumerGroup | None":
-        """Returns the consumer group with this id, whose broker assigns; None if there is none."""
+        """Returns the consumer group (KIP-848) with this id; None if there is none."""
         group: Any = self.coordinator.groups().get(group_id)
         return None if group is None or group.group_type == "classic" else group
 

@@ -119,7 +119,7 @@ class SimulatedCluster:
         return gone
 
     def grow(self, name: str, partitions: int, now_ms: int) -> None:
-        """Raises a topic's number of partitions to `partitions`; a topic never shrinks."""
+        """Increases a topic's number of partitions to `partitions`; a topic never shrinks."""
         for number in range(self.partitions[name], partitions if name in self._wanted else 0):
             self._holds.appear(f"{name}-{number}", now_ms)
         self.partitions[name] = max(self.partitions[name], partitions)
@@ -160,7 +160,7 @@ class SimulatedCluster:
 
 
 class Metadata(Mutable):
-    """Decides when clients request metadata, and sends them the metadata by `deliver`.
+    """Decides when clients request metadata, and calls `deliver` to send them the metadata.
 
         age       each client requests them every `metadata.max.age.ms`, first at a random time
         missing   a client does so every `retry.backoff.max.ms` while a subscribed topic is missing,
@@ -208,7 +208,7 @@ class Metadata(Mutable):
                 self._arm_refresh(process, now_ms + 1 + self.rng.randrange(spread))
 
     def refresh_early(self, process: Process, now_ms: int) -> None:
-        """Makes a client without a subscribed topic request metadata before the maximum age."""
+        """Makes a client that misses a topic request metadata before the maximum age is reached."""
         consumer = process.consumer
         if consumer is not None and consumer.misses_topics:
             at = self._next_ms(consumer, now_ms)

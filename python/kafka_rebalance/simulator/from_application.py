@@ -7,15 +7,15 @@ The plan (`applications/plan.py`) holds the calls of the leader. Here, each call
 each task the process that runs it. The run begins ten seconds before the change, or before the last
 rebalance if there is no change.
 
-1. The tasks of a process that ends are idle from its end on. If a process restarts as a static
+1. The tasks of a process that stops are idle from then on. If a process restarts as a static
    member, its tasks are idle while it is away.
 2. A rebalance lasts a heartbeat interval, in which each thread learns of it and rejoins. Only after
-   that, threads give up and take tasks. Probing rebalances are due an interval after the last
+   that do threads give up and take tasks. Probing rebalances are due an interval after the last
    answer.
 3. A task with state begins when its process has restored the missing records.
 
 Differs  from real times: a thread can learn of a rebalance sooner; several threads whose sessions
-         end one after another cause several rebalances.
+         expire one after another cause several rebalances.
 """
 
 from collections.abc import Sequence
@@ -51,7 +51,7 @@ def application_run(plan: ApplicationPlan) -> Run:
 
 
 class _Played:
-    """Plays the calls of a course. `now_ms` is the time at which threads have the last answer.
+    """Plays the calls of a course. `now_ms` is the time at which threads receive the last answer.
 
     `last_ms` is the time at which the last task has been restored.
     """

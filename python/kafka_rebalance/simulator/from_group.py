@@ -4,11 +4,11 @@
     scenario_from_group: (GroupSpec, changes) -> Scenario
 
 The scenario has the group's topics, members, assignor and racks. The members start in join order
-and own nothing, so before the first change their assignor assigns from scratch. If the broker
-assigns, the members with most partitions start first, so that they also have most at the end. A
-member's name is its instance id, else its client id, else its member id without the UUID; members
-that share a name are numbered. If the group is eager with a cooperative assignor, its members also
-list `range`. Changes are played one after another; after each, the group has time to settle:
+and own nothing, so before the first change their assignor assigns from scratch. If the group is
+broker-assigned, the members with the most partitions start first, so that they also end with the
+most. A member's name is its instance id, else its client id, else its member id without the UUID;
+members that share a name are numbered. If the group is eager with a cooperative assignor, its
+members also list `range`. Changes are played one by one; after each, the group has time to settle:
 
     add-members                        the new members start
     remove-members, -member, -client   the members close
@@ -57,7 +57,7 @@ _JOINED_WITHIN_MS = 2_000  # all starts take at most this: less than the broker'
 _EAGER = "range"
 """The second assignor of eager members whose first is cooperative; no leader runs it."""
 
-_SPARE_MS = 5_000  # added to the session timeout of a member whose session must end
+_SPARE_MS = 5_000  # added to the session timeout of a member whose session must expire
 
 
 class Pace(Message):
@@ -282,7 +282,7 @@ class _Maker(Mutable):
                 config = self._config(member, name)
                 self.plans[name] = replace(self.plans[name], config=config)
             self._happens(Kind.STOP, member=name)
-            # A static member that becomes dynamic is absent until its session has ended.
+            # A static member that becomes dynamic is absent until its session has expired.
             too_long = change.static is False and is_static
             session_ms = self.config.session_timeout_ms + _SPARE_MS
             away_ms = self.pace.down_ms if change.away_ms is None else change.away_ms

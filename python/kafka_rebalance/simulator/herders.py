@@ -109,7 +109,7 @@ class Herders:
             return
 
     def _is_free(self, process: Process, now_ms: int) -> bool:
-        """Returns whether the worker can act now. A busy one polls when it is free again."""
+        """Returns whether the worker can act now. A busy worker polls when it is free again."""
         until = max(process.busy_until_ms, process.polls_from_ms, process.frozen_until_ms)
         worker = process.worker
         if worker is None or not worker.is_at_work():

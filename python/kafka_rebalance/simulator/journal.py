@@ -38,7 +38,7 @@ _Partitions = tuple[TopicPartitions, ...]
 
 
 class HeartbeatLines:
-    """Formats heartbeats of consumer groups, with topic names; None for those without news."""
+    """Formats heartbeats of consumer groups; returns None for one that reports nothing new."""
 
     def __init__(self) -> None:
         self._names: dict[Uuid, str] = {}
@@ -122,7 +122,7 @@ def lines(journal: Iterable[Entry]) -> Iterator[str]:
     """Yields the run as text, with names instead of ids.
 
     Omitted are Heartbeat requests and their responses without an error, heartbeats of consumer
-    groups without news, requests for metadata, and the coordinator's timers and appends.
+    groups that report nothing new, requests for metadata, and the coordinator's timers and appends.
     """
     names, heartbeats = IdNames(), HeartbeatLines()
     clients: dict[int, str] = {}

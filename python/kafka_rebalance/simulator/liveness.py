@@ -34,7 +34,7 @@ class Liveness(Mutable):
     processes: Mapping[str, Process]
     group_id: str
     silent: set[str] = field(default_factory=set)
-    _settled: tuple[int, int | None] = (-1, None)  # length of the log, epoch if Stable then
+    _settled: tuple[int, int | None] = (-1, None)  # log length, and epoch if Stable
 
     def is_at_rest(self, member: "AnyMember") -> bool:
         """Returns whether the member has only heartbeats to send, in a group that is Stable."""
@@ -54,7 +54,7 @@ class Liveness(Mutable):
         """Returns whether no heartbeat of the member would change the group or the member.
 
         The group's state is computed once for each length of the log, because only records change
-        it. A group with patterns never counts: the broker resolves them at heartbeats.
+        it. A group with patterns never counts as settled: the broker resolves them at heartbeats.
         """
         length = len(self.broker.log)
         if self._settled[0] != length:

@@ -90,7 +90,7 @@ def _why_long(run: "Run", longest_ms: int) -> str:
 
 
 def rebalances_text(rebalances: int, rounds: int) -> str:
-    """Returns the number of rebalances and, if it differs, of rounds: `plan` counts these."""
+    """Returns the number of rebalances and, if it differs, of rounds, which `plan` counts."""
     text = counted(rebalances, "rebalance")
     return f"{text} ({rounds} rounds, as `plan` counts)" if rounds > rebalances else text
 
@@ -108,7 +108,7 @@ class Stopped(NamedTuple):
 
 
 class Settling(NamedTuple):
-    """When the group had settled after the events at `at_ms`.
+    """The time at which the group had settled after the events at `at_ms`.
 
     `settled_ms` is None if other events, or the end of the run, came before it settled.
     """
@@ -170,7 +170,7 @@ def _moves(run: "Run", from_ms: int) -> int:
 
 
 def stops(run: "Run") -> list[Stopped]:
-    """Returns the intervals in which a member did not work between two in which it did, by time.
+    """Returns the intervals in which a member stopped, between two in which it worked, by time.
 
     An interval that overlaps an absence of the member is left out. It ends when the member works
     again, or earlier if it receives an empty assignment.

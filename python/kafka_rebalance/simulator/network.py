@@ -32,7 +32,7 @@ class Wire(Mutable):
 
     def arrival_ms(self, sender: str, receiver: str, now_ms: int) -> int:
         """Returns the arrival time of a message that leaves the sender at `now_ms`."""
-        # This chooses as `randrange(delays)` does, in a tenth of its time.
+        # This chooses like `randrange(delays)`, in a tenth of the time.
         delays = self.network.spread_ms + 1
         bits = delays.bit_length()
         while (extra := self.rng.getrandbits(bits)) >= delays:

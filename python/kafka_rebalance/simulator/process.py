@@ -53,7 +53,7 @@ class Process(Mutable):
     frozen_until_ms: int = 0
     is_cold: bool = True  # the process has sent no SyncGroup yet; cold_ms delays its first one
     idle_since_ms: int | None = None  # from then on, heartbeats are not simulated; None: they are
-    owes_heartbeat: bool = False  # counts as silent, so its next heartbeat must be simulated
+    owes_heartbeat: bool = False  # the member counts as silent: simulate its next heartbeat
     gave_up_in: int = -1  # the newest generation whose assignment made the member revoke
     crashed: m.Fatal | None = None
     started: list[tuple[int, str]] = field(default_factory=list)

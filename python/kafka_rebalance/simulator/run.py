@@ -89,7 +89,7 @@ class Run(Frozen):
 
     @property
     def summary(self) -> str:
-        """Returns a sentence: rebalances, partition-seconds without a reader, and the end."""
+        """Returns a sentence about the rebalances, moves, stops, and the time without readers."""
         from .measure import in_words
 
         return in_words(self)
@@ -180,8 +180,8 @@ class Rebalances:
     def watch_epochs(self, now_ms: int, group: "ConsumerGroup", cause: str) -> bool:
         """Records a change of a consumer group's epochs. Returns whether the group epoch has grown.
 
-        A rebalance lasts from a new group epoch until all members have their targets. A round of it
-        is a new target, which only a heartbeat computes.
+        A rebalance lasts from a new group epoch until all members have their targets. Each of its
+        rounds is a new target, which only a heartbeat computes.
         """
         is_new = group.epoch > self._epoch
         running = self.seen[-1] if self.seen and self.seen[-1].to_ms is None else None

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The classes of a scenario: its topics and members, the network, and the events; its variants.
+"""The classes of a scenario (topics, members, network, events), and variants of scenarios.
 
 A scenario is written in Python with these classes, or in TOML (`scenario_files.py`). Times are in
 ms from the scenario's start, and intervals are half-open. All random choices depend on one seed.
@@ -51,8 +51,8 @@ class Costs(Message):
     """The time that a member's work takes. Errors: GroupError with the field.
 
     process_ms      between two calls of poll(), while the member owns partitions
-    start_cost_ms   to start a partition (state to restore, connections to open)
-    stop_cost_ms    to stop a partition (offsets to flush)
+    start_cost_ms   to start a partition (restores state, opens connections)
+    stop_cost_ms    to stop a partition (flushes offsets)
     parallel        how many partitions the member starts or stops at the same time
     cold_ms         the extra time of a new process for its first JoinGroup response; a JVM that
                     loads its classes takes tens to hundreds of ms
@@ -117,7 +117,7 @@ class Kind(Enum):
     """The kinds of events that happen to members, topics, connectors and the broker."""
 
     STOP = "stop"  # the member closes: a dynamic member leaves the group
-    KILL = "kill"  # the process ends without LeaveGroup
+    KILL = "kill"  # the process exits without LeaveGroup
     START = "start"  # the member starts again, as a new process
     PAUSE = "pause"  # the member does not poll for `for_ms`, but sends heartbeats
     FREEZE = "freeze"  # the process does nothing for `for_ms`
@@ -179,7 +179,7 @@ class Happening(Message):
 class Scenario(Message):
     """A scenario of one group. `group_id` overrides the members' group ids. Errors: GroupError.
 
-    `connectors` maps connectors to their numbers of tasks, also those that are created later.
+    `connectors` maps connectors to their numbers of tasks, including those created later.
     """
 
     title: str
@@ -308,7 +308,7 @@ class Scenario(Message):
 
     @property
     def has_consumer_protocol(self) -> bool:
-        """Returns whether any member ever has `group.protocol=consumer`, at first or later."""
+        """Returns whether any member has `group.protocol=consumer`, at first or after a restart."""
         configs = [one.config for one in self.members]
         configs += [one.config for one in self.happenings if one.config is not None]
         return any(isinstance(one, ConsumerConfig) and not one.is_classic for one in configs)
@@ -373,7 +373,7 @@ class Scenario(Message):
         return self.with_members(change)
 
     def with_members(self, change: Callable[[MemberConfig, str], MemberConfig]) -> "Scenario":
-        """Returns the scenario in which `change(settings, member name)` returns all settings."""
+        """Returns the scenario with the settings that `change(settings, member name)` returns."""
         members = tuple(replace(one, config=change(one.config, one.name)) for one in self.members)
         happenings = tuple(
             replace(one, config=change(one.config, one.member)) if one.config else one

@@ -148,7 +148,7 @@ def of_seed(scenario: Scenario, seed: int, first: int) -> Scenario:
 def median_seed(
     scenario: Scenario, *, progress: Callable[[int, int], None] | None = None
 ) -> tuple[int, str]:
-    """Returns the seed of MEDIAN_OF with the median time without a reader, and a sentence on it.
+    """Returns the seed of MEDIAN_OF with the median time without a reader, and a sentence about it.
 
     Any other seed may be an extreme case. For `progress`, see `simulate_seeds`.
     """
@@ -166,7 +166,7 @@ def median_seed(
 def shifted(scenario: Scenario) -> Scenario:
     """Returns the scenario with later events: random delays of up to a heartbeat interval.
 
-    Events that belong together have one delay: all events of a member, and events that follow each
+    Events that belong together share one delay: all events of a member, and events that follow each
     other within the interval. Starts of members in the start-up are not delayed.
     """
     interval = scenario.heartbeat_interval_ms
@@ -215,7 +215,7 @@ def _delays(
 
 
 def parts_of(run: Run) -> Iterable[Part[int | None]]:
-    """Yields a part for each time with events, from it to the next one."""
+    """Yields a part for each time with events, from that time to the next one."""
     unread, stopped = unavailability(run), stops(run)
     all_of = settlings(run)
     ends = [*(one.at_ms for one in all_of[1:]), run.until_ms]

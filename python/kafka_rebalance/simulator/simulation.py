@@ -258,7 +258,7 @@ class Simulation:
             self._agenda.push(process.returns_at_ms, scheduled.Returned(name, incarnation))
             process.returns_at_ms = None
         if process.crashed is not None:
-            # poll() has thrown an exception, and the application ends without close().
+            # poll() has thrown an exception, and the application exits without close().
             fatal = process.crashed
             self._crashed[name] = f"{fatal.error_code}: {fatal.message}"
             self._happenings.end(process)
@@ -392,7 +392,7 @@ class Simulation:
 def new_id(scenario: Scenario) -> Callable[[], str]:
     rng = random.Random(f"{scenario.seed} ids")
 
-    def random_uuid() -> str:  # `uuid` imports for longer than a run of a small group takes
+    def random_uuid() -> str:  # importing `uuid` takes longer than a small run
         number = rng.getrandbits(128) & ~(0xF000 << 64 | 0xC000 << 48) | 0x4000 << 64 | 0x8000 << 48
         return in_hex(number.to_bytes(16, "big"))
 

@@ -60,7 +60,7 @@ def timed(group: GroupSpec, changes: Sequence[Change], assignor: str) -> Timed:
 def timed_each(
     group: GroupSpec, changes: Sequence[Change], assignors: Iterable[str]
 ) -> tuple[dict[str, Timed], str]:
-    """Returns the times under each assignor, and the assumptions. Errors: as `timed`."""
+    """Returns the times under each assignor, and the assumptions. Errors: those of `timed`."""
     partitions = sum(topic.partitions for topic in group.topics)
     scenarios: dict[str, Scenario] = {}
     for assignor in assignors:
@@ -81,7 +81,7 @@ def timed_each(
 
 
 def _played(scenario: Scenario, assignor: str, names: list[str]) -> dict[str, Timed]:
-    """Returns the times under `assignor`, and those of the twins in `names` that do not end."""
+    """Returns the times under `assignor`, and those of the twins in `names` that remain."""
     runs: dict[str, list[Run]] = {name: [] for name in (assignor, *names)}
     for seed in SEEDS:
         twins = Twins(names)
@@ -110,7 +110,7 @@ def timed_or_why(plan: RebalancePlan) -> tuple[Timed | None, str]:
 
 
 def why_untimed(error: GroupError) -> str:
-    """Returns the text of an error of `timed`; a simpler one if no change is given."""
+    """Returns the text of an error of `timed`; a simpler text if no change is given."""
     return "no change is given" if error.path == "changes" else str(error)
 
 
@@ -164,7 +164,7 @@ def _heartbeats(scenario: Scenario) -> str:
 def _longest(parts: Sequence[Part[int | None]]) -> int | None:
     """Returns the longest time until the group settled; None if it had not settled at the end.
 
-    If the next event comes before the group has settled, the time continues. So the stop of a
+    If the next event comes before the group has settled, the time keeps running. So the stop of a
     static member, after which the group does not settle, counts until the member is back and the
     group has settled.
     """

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Plays eager assignors together: the times of one run hold for its *twins*, the others.
+"""Plays eager assignors together: the times of one run also hold for the others, its *twins*.
 
 Members of an eager group give up all partitions before they join, and take new ones when the
 leader's assignment arrives. `twins_of` accepts only scenarios in which no event depends on which
 partitions a member has: starts and stops take no time, no topic is deleted, no broker is lost, and
 no static member takes over its id (it keeps what its last process had). A member's requests then
-depend on whether it has any, because only then it commits offsets before it joins. So while every
-member has some under both assignors, the runs differ in holds and gaps alone. A twin ends where it
-would leave a member without partitions, or throws: then it is played itself.
+depend on whether it has any partition, because only then does it commit offsets before it joins. So
+while every member has some under both assignors, the runs differ only in holds and gaps. A twin is
+dropped if it would leave a member without partitions, or throws: it then gets its own run.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -48,7 +48,7 @@ def twins_of(scenario: Scenario, assignor: str, others: Iterable[str]) -> Iterat
 
 
 class Twins(Holds):
-    """The holds of the played run; `holds` has those of each twin that has not ended."""
+    """The holds of the played run; `holds` contains those of each twin that is not dropped."""
 
     def __init__(self, names: Iterable[str]) -> None:
         super().__init__()
@@ -88,7 +88,7 @@ class Twins(Holds):
         sends: Sends,
         processes: Mapping[str, Process],
     ) -> None:
-        """Assigns for each twin when the leader assigns. `processes` are those of member ids."""
+        """Assigns for each twin when the leader assigns. `processes` maps member id -> process."""
         for sent in (one.request for _, one in sends if isinstance(one.request, SyncGroup)):
             if not all(decode_assignment(data).partitions for _, data in sent.assignments):
                 self.holds.clear()

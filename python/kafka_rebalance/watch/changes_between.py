@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Finds the single changes between two states of a group whose broker assigns.
+"""Finds the single changes between two states of a broker-assigned group.
 
     changes_between: two states -> the first state to play from, and its changes
 
@@ -8,12 +8,12 @@ to other topics, or a member joins. Each change may have had an epoch and a targ
 
 Members that stay have the instance id, rack and process id of the second state from the beginning.
 A topic that the second state lacks was deleted if a member still subscribes to it; a topic that the
-first state lacks was created if a member of it subscribed to it. Any other topic exists from the
-beginning, because a state contains only topics that members read or own.
+first state lacks was created if a member of the first state subscribed to it. Any other topic
+exists from the beginning, because a state contains only topics that members read or own.
 
-If there are more than `_MOST` changes, all changes of one kind become one change. All members leave
-together, then all topics change together, then all subscriptions; last, members join one after
-another, in the order of the second state.
+If there are more than `_MOST` changes, all changes of one kind become one change. The members that
+leave do so together, then all topics change together, then all subscriptions; last, members join
+one after another, in the order of the second state.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -31,7 +31,7 @@ happen at once, can happen in 75 ways.
 """
 
 _MOST_SIZES = 8
-"""If a topic grew: the largest number of partition counts to try between the old and the new."""
+"""If a topic grew, at most this many partition counts between the old and the new one are tried."""
 
 
 class BrokerState(NamedTuple):
@@ -72,9 +72,9 @@ def changes_between(
 
 
 def epochs_of_changes(before: GroupSpec, after: GroupSpec, back: Mapping[str, str]) -> int:
-    """Returns how many epochs the changes make, if each change has an epoch of its own.
+    """Returns how many epochs the changes cause, if each change has an epoch of its own.
 
-    The new partitions of a share group make two epochs: one when the broker finds them, one when
+    The new partitions of a share group cause two epochs: one when the broker finds them, one when
     they are initialised.
     """
     again = _new_or_grown(before, after) if after.assignor == simple.NAME else ()
@@ -119,7 +119,7 @@ def _kinds(before: GroupSpec, after: GroupSpec, back: Mapping[str, str]) -> list
 
 
 def _few(kinds: Sequence[list[Edit]]) -> list[Edit]:
-    """Returns the changes; while more than `_MOST` are left, those of the next kind become one."""
+    """Returns the changes; while there are more than `_MOST`, those of the next kind become one."""
     few = list(kinds)
     for at, edits in enumerate(few):
         if sum(map(len, few)) > _MOST and len(edits) > 1:
@@ -166,7 +166,7 @@ def read_topics(group: GroupSpec) -> set[str]:
 
 
 def _new_or_grown(before: GroupSpec, after: GroupSpec) -> list[Topic]:
-    known: dict[str, object] = dict.fromkeys(read_topics(before))  # None: it did not exist
+    known: dict[str, object] = dict.fromkeys(read_topics(before))  # None: the topic did not exist
     known |= {topic.name: (topic.partitions, topic.topic_id) for topic in before.topics}
     return [
         topic

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Finds how a group whose broker assigns can have come from one state to the next.
+"""Finds how a broker-assigned group can have come from one state to the next.
 
     possible_ends: two states -> Owners for each course (order) of events
 
@@ -40,16 +40,16 @@ from .changes_between import BrokerState, Edit, changes_between
 from .owners import Owners, owners
 
 _LEAST_ENDS, _MOST_WORK = 20, 100_000
-"""The courses tried: _MOST_WORK / number of members and partitions, but at least _LEAST_ENDS."""
+"""At most _MOST_WORK / (members + partitions) courses are tried, but at least _LEAST_ENDS."""
 
 _MOST_APART = {2: 6, 3: 3}
-"""Number of changes -> the largest number of members whose subsets `present_tasks` tries all."""
+"""Number of changes -> the most members of which `present_tasks` tries every subset."""
 
 
 def possible_ends(
     before: GroupSpec, after: GroupSpec, back: Mapping[str, str], engine: Engine
 ) -> Iterator[Owners | None]:
-    """Yields the owners at the end of each course; last None if not all courses were tried.
+    """Yields the owners at the end of each course; then None if not all courses were tried.
 
     `back` maps the new id of each static member that came back to its old id. Errors: as in
     `assign`.
@@ -114,7 +114,7 @@ class _Courses(Frozen):
                 yield with_one_target(group, self.engine)
         except AssignorThrows:
             if len(self.edits) == 1:
-                raise  # else the course goes on: the broker has no target until the next change
+                raise  # else the course continues: the broker has no target until the next change
 
 
 def _parts(left: frozenset[int]) -> Iterator[tuple[int, ...]]:
@@ -131,9 +131,9 @@ def present_tasks(
     The assignor sees the tasks that members have at present. A member gives up tasks at its next
     heartbeat, and gets new ones at a later heartbeat, when nobody else runs them. So between two
     targets, a member has its old tasks; or it has given up the tasks that it must give up; or, if
-    there are none, it has got the tasks that nobody else runs. If at most `apart` members can have
-    changed their tasks, each subset of them is tried; if more can, all of them and none. In groups
-    of other kinds, members have only their target.
+    there are none, it has received the tasks that nobody else runs. If at most `apart` members can
+    have changed their tasks, each subset of them is tried; if more can, only all of them and none.
+    In groups of other kinds, members have only their target.
     """
     yield target
     then = {one.member_id: one.streams for one in before if one.generation_id is not None}
@@ -165,7 +165,7 @@ def _free(target: StreamsMember | None, held: Collection[TopicPartition]) -> Str
 def _revoked(
     was: StreamsMember | None, target: StreamsMember | None, held: Collection[TopicPartition]
 ) -> StreamsMember | None:
-    """Returns the kept tasks, if any must be given up; else these and the target's free tasks."""
+    """Returns the kept tasks if any must be given up, else the kept and the target's free tasks."""
     if was is None or target is None:
         return target
     kept = tuple(task for task in was.active_tasks if task in target.active_tasks)

@@ -13,7 +13,7 @@ from kafka_rebalance.group.spec import GroupSpec
 
 
 class Owner(NamedTuple):
-    """A member that has a partition or a task. `is_standby` if it has a standby of the task."""
+    """A member that owns a partition or a task, or (`is_standby`) holds a standby of the task."""
 
     member_id: str
     is_standby: bool = False
@@ -23,7 +23,7 @@ Owners = dict[tuple[str, int], frozenset[Owner]]
 
 
 def owners(group: GroupSpec) -> Owners:
-    """Returns the owners of each partition that a member has."""
+    """Returns the owners of each partition that a member owns."""
     return owners_in(Assignment.owned(group))
 
 
@@ -52,5 +52,5 @@ def additions(one: Owners, other: Owners) -> int:
 
 
 def elsewhere(one: Owners, other: Owners) -> int:
-    """Returns how many partitions have other owners in `one` than in `other`."""
+    """Returns how many partitions have different owners in `one` and in `other`."""
     return sum(one.get(tp) != other.get(tp) for tp in one.keys() | other.keys())

@@ -13,13 +13,13 @@ A state is a description of the group between rebalances, or is read from a reco
 2. The rebalance is planned with each assignor that a leader may have (`leaders.py`). If one of the
    plans ends as the group did, the rebalance is as predicted.
 3. If not, possible causes are tried one after another, until a plan with one ends as the group did.
-   The first cause: the members sent other data than step 1 takes, as a record shows. The last
+   The first cause: the members sent other data than step 1 assumes, as a record shows. The last
    causes are assignors that no possible leader has.
 
-A group whose broker assigns has neither a leader nor claims. It is compared with the ends of the
-courses of events between the two states (`courses.py`). If no course ends as the group did, the
-cause is unknown, or the epoch rose by more changes than the two states show: for example, a member
-joined and left.
+A broker-assigned group has neither a leader nor claims. It is compared with the owners at the end
+of each course of events between the two states (`courses.py`). If no course ends as the group did,
+the cause is unknown, or the epoch rose by more changes than the two states show: for example, a
+member joined and left.
 
 Differs  between descriptions, what the members sent is unknown, and a group that rebalanced twice
          is compared with one rebalance. Records have neither limit.
@@ -73,8 +73,8 @@ class JudgedRebalance(Frozen):
     `cause`       why the prediction was wrong; None if it was right
     `elsewhere`   how many of the `partitions` have other owners at the end of the first plan; 0 if
                   the rebalance was predicted
-    `revoked`     how many partitions members have lost, with those of members that left
-    `gained`      how many partitions members have got, with those of members that joined
+    `revoked`     how many partitions members have lost, including members that left
+    `gained`      how many partitions members have got, including members that joined
     """
 
     group_id: str
@@ -136,7 +136,7 @@ def judged_rebalance(
         first = first or end
     # 3.
     for name in tried:
-        with suppress(GroupError):  # of an assignor that has no answer
+        with suppress(GroupError):  # raised by an assignor without an answer
             if sent is not None and owners_in(assign(sent, name, engine=engine)) == found:
                 return judged(name, _not_as_owned(started, sent), first)
     for cause, changed, name in _causes(before, started, tried, {topic for topic, _ in found}):
@@ -158,7 +158,7 @@ def _of_broker(
             return right
         cause = NOT_ALL_TRIED if end is None else cause
         first = first or end
-    shown = max(1, epochs_of_changes(before, after, back))  # 1: a target computed again
+    shown = max(1, epochs_of_changes(before, after, back))  # 1 if only the target is new
     if before.generation_id is not None and after.generation_id is not None:
         cause = MORE_CHANGED if after.generation_id - before.generation_id > shown else cause
     return judged(None, cause, first)
@@ -172,7 +172,7 @@ def _judged(
     cause: str | None = None,
     first: Owners | None = None,
 ) -> JudgedRebalance:
-    """Returns the judgement; `first` are the owners at the end of a first plan that was wrong."""
+    """Returns the verdict; `first` are the owners at the end of the first plan if it was wrong."""
     place, first = (after.group_id, after.generation_id, event), first or {}
     new_ids = {old: new for new, old in _old_ids(before, after).items()}
     had, has = renamed(owners(before), new_ids), owners(after)
@@ -184,8 +184,8 @@ def _judged(
 def is_reached(told: RebalancePlan, after: GroupSpec) -> bool:
     """Returns whether the group may by now have gone through all changes of a plan (`told`).
 
-    Then it has as many members as the plan's end, the partition counts that the plan changed, and,
-    if the broker assigns, the plan's epoch or a later one.
+    Then it has as many members as at the end of the plan, the partition counts that the plan sets,
+    and, if it is broker-assigned, the plan's epoch or a later one.
     """
     end, counts = told.final, partition_or_task_counts(after)
     resized = partition_or_task_counts(told.group).items() ^ partition_or_task_counts(end).items()
@@ -200,7 +200,7 @@ def is_reached(told: RebalancePlan, after: GroupSpec) -> bool:
 def distance(told: RebalancePlan, after: GroupSpec) -> int:
     """Returns how many partitions have another owner in `after` than at the end of the plan.
 
-    New members of the plan are taken for the group's new members, in the order of both lists.
+    The plan's new members are matched with the group's new members, in the order of both lists.
     """
     known = {member.member_id for member in told.group.members}
     there = {member.member_id for member in after.members}
@@ -258,7 +258,7 @@ def _event(before: GroupSpec, after: GroupSpec, was_empty: bool) -> str:
 def differences(
     before: GroupSpec, after: GroupSpec, *, was_empty: bool = False
 ) -> dict[str, list[str]]:
-    """Returns kind of difference -> the member ids, topics or values that differ, maybe none."""
+    """Returns kind of difference -> the member ids, topics or values that differ, if any."""
     back = _old_ids(before, after)
     old = {} if was_empty else {member.member_id: member for member in before.members}
     new = {back.get(one.member_id, one.member_id): one for one in after.members}

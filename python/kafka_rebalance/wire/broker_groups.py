@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Defines the requests and responses of groups whose brokers assign, with Kafka's field names.
+"""Defines the requests and responses of broker-assigned groups, with Kafka's field names.
 
 A heartbeat joins (epoch 0), stays, or leaves (epoch -1; -2 for a static member that will come
 back). A field that is None, or a rebalance timeout of -1, has not changed since the last heartbeat.
@@ -56,7 +56,7 @@ class ShareGroupHeartbeatResponse(_HeartbeatResponse):
 
 
 class ConsumerGroupHeartbeat(Request):
-    """A member of a consumer group joins, stays or leaves. `topic_partitions`: its partitions."""
+    """A member of a consumer group joins, stays or leaves. `topic_partitions` are those it owns."""
 
     response = ConsumerGroupHeartbeatResponse
     handler = ("consumer", "heartbeat")
@@ -108,13 +108,13 @@ def pairs_of(topics: tuple[DescribedPartitions, ...]) -> tuple[TopicPartition, .
 
 
 def topics_of(topics: tuple[DescribedPartitions, ...]) -> tuple[str, ...]:
-    """Returns all topics' names if a topic has no partitions; else (): the partitions show them."""
+    """Returns all topics' names if one has no partitions; else (): the partitions name them."""
     is_whole = all(one.partitions for one in topics)
     return () if is_whole else tuple(one.topic_name for one in topics)
 
 
 class DescribedConsumerMember(Message):
-    """A described member. `member_type`: 0 (classic), 1 (consumer protocol) or -1 (not shown)."""
+    """A described member. `member_type` is 0 (classic), 1 (consumer protocol) or -1 (not shown)."""
 
     member_id: str
     instance_id: str | None
@@ -152,7 +152,7 @@ class DescribedConsumerMember(Message):
 
 
 class DescribedShareMember(Message):
-    """A member of a share group. Kafka does not show its target: the member owns it at once."""
+    """A member of a share group. Kafka does not show its target, which the member owns at once."""
 
     member_id: str
     rack_id: str | None
@@ -178,7 +178,7 @@ class DescribedShareMember(Message):
 
 
 class BrokerGroup(Message):
-    """The description of a group whose broker assigns, or the error if it is absent."""
+    """The description of a broker-assigned group, or the error if it is absent."""
 
     group_type: ClassVar[str]
 
@@ -249,14 +249,14 @@ class DescribeRequest(Request):
 
 
 class ConsumerGroupDescribe(DescribeRequest):
-    """An administrator asks for consumer groups."""
+    """An administrator asks for descriptions of consumer groups."""
 
     response = ConsumerGroupDescribeResponse
     handler = ("consumer", "describe")
 
 
 class ShareGroupDescribe(DescribeRequest):
-    """An administrator asks for share groups."""
+    """An administrator asks for descriptions of share groups."""
 
     response = ShareGroupDescribeResponse
     handler = ("share", "describe")

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The records of groups whose brokers assign, in `__consumer_offsets`.
+"""The records of broker-assigned groups in `__consumer_offsets`.
 
     3 to 8, 16   consumer groups (KIP-848)      10 to 15   share groups (KIP-932)
     17, 19 to 23 streams groups (KIP-1071)
 
 A key is its type as int16, the group id and, in some types, the id of a member or a pattern. A
-value is its version 0 as int16 and the fields of its class below: `layout.py` has the notation. The
-value None is a tombstone.
+value is its version 0 as int16 and the fields of its class below: `layout.py` explains the
+notation. The value None is a tombstone.
 
 Errors   WireError with the path of the field.
 Source   ConsumerGroup*, ShareGroup*, StreamsGroup*{Key,Value}.json of Kafka's group coordinator

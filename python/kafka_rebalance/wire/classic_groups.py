@@ -21,7 +21,7 @@ class JoinGroupProtocol(NamedTuple):
 
 
 class MemberIdentity(NamedTuple):
-    """A member that leaves or is removed; administrators may give its instance id only."""
+    """A member that leaves or is removed; administrators may send only its instance id."""
 
     member_id: str = UNKNOWN_MEMBER
     group_instance_id: str | None = None
@@ -51,7 +51,7 @@ class JoinedMember(NamedTuple):
 
 
 class JoinGroupResponse(Response):
-    """The response to JoinGroup. Only the leader gets `members`; KIP-814: `skip_assignment`."""
+    """The response to JoinGroup. Only the leader gets `members`. KIP-814 adds `skip_assignment`."""
 
     error_code: ErrorCode = ErrorCode.NONE
     generation_id: int = NO_GENERATION
@@ -173,7 +173,7 @@ class DescribedMember(NamedTuple):
 
 
 class DescribedGroup(NamedTuple):
-    """A group in DescribeGroups. `state` is Dead if it is absent, None if the request failed."""
+    """A group in DescribeGroups. `state` is Dead for an absent group, None after an error."""
 
     group_id: str
     error_code: ErrorCode = ErrorCode.NONE
@@ -211,7 +211,7 @@ class ListedGroup(NamedTuple):
 
 
 class ListGroupsResponse(Response):
-    """The coordinator's groups, or those in the requested states."""
+    """The coordinator's groups, or those of the requested states and types."""
 
     error_code: ErrorCode = ErrorCode.NONE
     groups: tuple[ListedGroup, ...] = ()

@@ -39,7 +39,7 @@ class AssignmentData(Frozen):
 def decode_subscription(data: bytes) -> Subscription:
     """Reads a subscription; a version above 3 is read as version 3. Errors: WireError.
 
-    Cached, because the broker, the leader and a simulation each read it.
+    The results are cached, because the broker, the leader and a simulation read the same bytes.
     """
     return Subscription(*_core.decode_subscription(data))
 
@@ -75,12 +75,12 @@ class StickyUserData(Frozen):
 
 
 def decode_sticky_user_data(data: bytes) -> StickyUserData:
-    """Reads StickyAssignor's version 1 or 0; if unreadable, no partitions and generation -1."""
+    """Reads StickyAssignor's version 1 or 0; unreadable bytes mean no partitions, generation -1."""
     return StickyUserData(*_core.decode_sticky_user_data(data))
 
 
 def encode_sticky_user_data(partitions: Sequence[TopicPartition], generation_id: int) -> bytes:
-    """Writes StickyAssignor's version 1; the topics have the order of Kafka's hash map."""
+    """Writes StickyAssignor's version 1, with the topics in the order of Kafka's hash map."""
     return _core.encode_sticky_user_data(partitions, generation_id)
 
 

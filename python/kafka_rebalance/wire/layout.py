@@ -48,7 +48,7 @@ _Number = struct.Struct
 
 
 class Tag(NamedTuple):
-    """Marks a tagged field; if `always`, it is written even with its default, as by Kafka."""
+    """Marks a tagged field; if `always`, even a default value is written, as Kafka does."""
 
     number: int
     always: bool = False
@@ -68,7 +68,7 @@ class Boxed(NamedTuple):
 
 
 class Name(NamedTuple):
-    """Marks a field that errors call by another name than its attribute's."""
+    """Marks a field whose name in errors differs from the attribute's name."""
 
     name: str
 
@@ -142,7 +142,7 @@ class _LayoutOf(Protocol):
 layout_of = cast(_LayoutOf, _compiled)
 """Returns the layout of a class's messages in one version.
 
-Layouts are compiled once and kept for ever: call this only with versions that Kafka has.
+Layouts are compiled once and kept forever: call this only with versions that Kafka has.
 """
 
 

@@ -21,7 +21,7 @@ class Request(Message):
     response = Response
     """The class of the request's response."""
     handler = ("", "")
-    """The only type of group that takes the request, and the name of its method for it."""
+    """The only type of group that handles the request, and the name of the method that does."""
 
     def refused(self, error: ErrorCode) -> Response:
         """Returns the response that refuses the request with `error`."""
@@ -29,7 +29,7 @@ class Request(Message):
 
 
 def field_names(kind: Any) -> tuple[str, ...]:
-    """Returns the names of the fields of a message's class; none for any other class."""
+    """Returns the names of the fields of a message's class; () for any other class."""
     return _field_names(kind)
 
 
@@ -52,8 +52,8 @@ class Tick(Frozen):
 class GroupState(Enum):
     """The state of a group of any kind; the value is its name in responses.
 
-    Only classic groups rebalance (`PREPARING_REBALANCE`, `COMPLETING_REBALANCE`). Only groups whose
-    broker assigns are Assigning or Reconciling (KIP-848), and only streams groups are NotReady.
+    Only classic groups rebalance (`PREPARING_REBALANCE`, `COMPLETING_REBALANCE`). Only
+    broker-assigned groups are Assigning or Reconciling (KIP-848), only streams groups NotReady.
     """
 
     # Faster than Enum's own hash, which is Python code: each request looks up its group's state.

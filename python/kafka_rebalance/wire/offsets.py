@@ -38,7 +38,7 @@ class OffsetCommitResponse(Response):
 
 
 class CommitRequest(Request):
-    """A member commits offsets, or a client that is not a member (generation -1) does."""
+    """A member, or a client that is not a member (generation -1), commits offsets."""
 
     response = OffsetCommitResponse
 

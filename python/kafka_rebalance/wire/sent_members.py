@@ -83,8 +83,9 @@ def sent_member(
 def _no_topics(data: bytes, client_id: str | None) -> bool:
     """Returns whether sticky's user data list no topics; False if Kafka's class cannot read them.
 
-    Before the first assignment, the Python clients send 0 bytes (Java sends null). 0 bytes get the
-    answer for the client's later data: Kafka's class can read aiokafka's, but not kafka-python's.
+    Before the first assignment, the Python clients send 0 bytes (Java sends null). For 0 bytes, the
+    answer is that for the client's later data: Kafka's class can read aiokafka's data, but not
+    kafka-python's.
     """
     if not data:
         return not (client_id or "").startswith("kafka-python")
@@ -97,8 +98,8 @@ def client_library(subscription: Subscription, assignor: str, client_id: str | N
     The rules are the table in docs/plans.md, which `tools/sent_subscriptions.py` makes from real
     clients. "java" also stands for this project's plug-ins, which send Java's bytes. "python" is
     kafka-python's or aiokafka's own assignor. Java before 2.4 sent the same bytes as these two;
-    only a default client id distinguishes them. Kafka Streams' assignor exists in Java only. Under
-    another custom assignor, user data do not show the library: None.
+    only a default client id distinguishes them. Kafka Streams' assignor exists only in Java. For
+    any other custom assignor, user data do not show the library, and None is returned.
     """
     data = subscription.user_data
     if assignor == _STREAMS:

@@ -44,7 +44,7 @@ class InternalTopic(NamedTuple):
 
 
 class CopartitionGroup(NamedTuple):
-    """Topics with equally many partitions, as indexes in the lists of their subtopology."""
+    """Topics with the same number of partitions, as indexes in the lists of their subtopology."""
 
     source_topics: tuple[Int16, ...] = ()
     source_topic_regex: tuple[Int16, ...] = ()
@@ -136,7 +136,7 @@ class DescribedTaskOffset(NamedTuple):
 
 
 class SentStreamsHeartbeat(Message):
-    """A heartbeat with all fields of the bytes; the coordinator needs only some (`heartbeat`)."""
+    """A heartbeat with all fields of its bytes; `heartbeat` has those the coordinator needs."""
 
     group_id: str
     member_id: str
@@ -275,7 +275,7 @@ class StreamsGroupDescribeResponse(DescribeResponse):
 
 
 class StreamsGroupDescribe(DescribeRequest):
-    """An administrator asks for streams groups."""
+    """An administrator asks for descriptions of streams groups."""
 
     response = StreamsGroupDescribeResponse
     handler = ("streams", "describe")

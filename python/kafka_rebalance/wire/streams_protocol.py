@@ -18,7 +18,7 @@ from .layout import Int8, Int32, Int64, JavaChars, JavaString, Name, Since, layo
 
 LATEST_VERSION = 11
 LATEST_OFFSET = -2
-"""The offset sum of an active task that runs."""
+"""The offset sum that stands for a running active task."""
 UNKNOWN_OFFSET_SUM = -3
 SHUTDOWN_REQUESTED = 4
 NO_REBALANCE = 2**63 - 1
@@ -64,8 +64,8 @@ class _ClientTag(NamedTuple):
 class SubscriptionInfo(NamedTuple):
     """The user data of a thread's subscription. `process_id` is two signed 64-bit numbers.
 
-    `prev_tasks` and `standby_tasks` are of versions 1 to 6, `offset_sums_by_subtopology` is of
-    versions 7 to 9; `offset_sums` reads all of them.
+    `prev_tasks` and `standby_tasks` exist in versions 1 to 6, `offset_sums_by_subtopology` in
+    versions 7 to 9; the property `offset_sums` reads all of them.
     """
 
     version: Int32 = LATEST_VERSION
@@ -102,7 +102,7 @@ class SubscriptionInfo(NamedTuple):
 
 
 class AssignedTask(NamedTuple):
-    """A task in the leader's answer; versions 10 and 11 name its topology ("": none)."""
+    """A task in the leader's answer; versions 10 and 11 name its topology ("" for none)."""
 
     subtopology_id: Int32
     partition: Int32

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The parts that all groups whose broker assigns (consumer, share, streams) have in common."""
+"""The parts that all broker-assigned groups (consumer, share, streams) have in common."""

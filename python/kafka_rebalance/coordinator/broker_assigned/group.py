@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A group whose broker assigns, as the broker keeps it, without the fields of its kind.
+"""A broker-assigned group as the broker stores it, without the fields of its kind.
 
     epoch             grows with each change that needs a new target
     assignment_epoch  the epoch of the targets; smaller than `epoch` while a target is missing
     targets           member id -> the partitions or tasks that the member will have
     static_members    instance id -> member id; share groups have none
     refresh_at        (ms, epoch): the metadata is read again at this time, or if the group's
-                      epoch is smaller than this one
+                      epoch is smaller than this epoch
 
 Source   ModernGroup.java, TargetAssignmentMetadata.java, ConsumerGroup.updateStaticMember, and
          their twins in StreamsGroup.java (Kafka 4.4.0); KIP-848, KIP-345.
@@ -27,7 +27,7 @@ class IllegalRecord(ValueError):
 
 
 class OwnedTwice(IllegalRecord):
-    """Two members would own the same partition; Kafka refuses the records, and so the request."""
+    """Two members would own the same partition; Kafka refuses the records, and thus the request."""
 
 
 Names = Mapping[str, None]
@@ -44,7 +44,7 @@ class StateNumber(IntEnum):
 
 
 class ReconciliationState(StateNumber):
-    """STABLE, or whose revocations a member waits for: its own, or those of other members."""
+    """STABLE, or whether a member waits for its own revocations or for those of other members."""
 
     STABLE = 0
     UNREVOKED_PARTITIONS = 1
@@ -59,7 +59,7 @@ _REFRESH_INTERVAL_MS = 2**31 - 1
 
 
 class AssignedMember(Frozen):
-    """A member of a group whose broker assigns; an update makes a new object."""
+    """A member of a broker-assigned group; an update makes a new object."""
 
     member_id: str
     member_epoch: int = 0
@@ -84,7 +84,7 @@ _Target = TypeVar("_Target")
 
 
 class AssigningGroup(Mutable, Generic[_Member, _Target]):
-    """A group whose broker assigns. `group_type` is Kafka's name of the group's kind."""
+    """A broker-assigned group. `group_type` is Kafka's name for the kind of group."""
 
     group_type: ClassVar[str]
     has_offsets: ClassVar[bool] = True
@@ -104,7 +104,7 @@ class AssigningGroup(Mutable, Generic[_Member, _Target]):
 
     @property
     def tables(self) -> tuple[TimelineHashMap[str, Any], ...]:
-        """The hash maps whose order depends on their history; a failed append reverts them."""
+        """Returns the hash maps whose order depends on history; a failed append reverts them."""
         return (self.members,)
 
     @property
@@ -170,12 +170,12 @@ class AssigningGroup(Mutable, Generic[_Member, _Target]):
         """Called on a restored group: copies from `before` the fields that no record contains."""
 
     def must_refresh(self, now_ms: int) -> bool:
-        """Returns whether it is time to read the topics' metadata again."""
+        """Returns whether the metadata of the topics must be read again; see `refresh_at`."""
         deadline_ms, epoch = self.refresh_at
         return now_ms >= deadline_ms or self.epoch < epoch
 
     def refreshed(self, now_ms: int, epoch: int) -> None:
-        """Stores that the metadata was read in `epoch`, and the time of the next read."""
+        """Records that the metadata was read in `epoch`, and when it must be read next."""
         self.refresh_at = (now_ms + _REFRESH_INTERVAL_MS, epoch)
 
     def reads(self, topic: str) -> bool:

@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Members, leaving, deadlines and offsets, as in every kind of group whose broker assigns.
+"""Members, leaves, deadlines and offsets: the code that all kinds of broker-assigned groups share.
 
-A leave (epoch -1) makes the group's next epoch, but no targets: the next heartbeat of any member
-computes them. A static member that leaves with epoch -2 keeps its partitions or tasks until its
-session ends. `members.py` has the errors of ids and epochs. A description shows the group as it is
-in the log.
+A leave (epoch -1) starts the group's next epoch, but computes no targets: the next heartbeat of any
+member computes them. A static member that leaves with epoch -2 keeps its partitions or tasks until
+its session expires. `members.py` checks ids and epochs. A description shows the group as it is in
+the log.
 
-A commit with a smaller epoch than the member's is accepted if the member has had each partition
+A commit with a smaller epoch than the member's is accepted if the member has owned each partition
 since that epoch. A commit without an epoch is accepted if the group is Empty, or in a transaction
-without ids. A member of the group's own protocol gets UNSUPPORTED_VERSION for an OffsetCommit
-before version 9.
+without member ids. A member of the group's own protocol gets UNSUPPORTED_VERSION for an
+OffsetCommit before version 9.
 
 Source   GroupMetadataManager (consumerGroupLeave, consumerGroupFenceMembers, replaceMember, and
          their twins), validateOffsetCommit and validateOffsetFetch of each kind (Kafka 4.4.0);
@@ -47,14 +47,14 @@ from .members import (
 from .records import Forms, Recorded, converted, key_values
 from .target import NO_TARGET
 
-# For each request, the first version that has a member's epoch.
+# For each request, the first version that contains the member's epoch.
 _KNOWS_EPOCHS: dict[type[wire.CommitRequest], int] = {wire.OffsetCommit: 9, wire.TxnOffsetCommit: 6}
 _SHOWN: Forms = {"subscribed_topic_names": tuple, "client_tags": key_values}
 """Conversions of the fields whose form in a description differs from the member's."""
 
 
 class BrokerAssigned(Recorded):
-    """A kind of group whose broker assigns; each kind defines the steps that are special to it."""
+    """A kind of broker-assigned group; each kind defines the steps in which it differs."""
 
     described_member: ClassVar[type[Any]]
     deadline_kinds: ClassVar[tuple[str, ...]] = (SESSION, REBALANCE)
@@ -79,7 +79,7 @@ class BrokerAssigned(Recorded):
         self.handlers[classic_groups.JoinGroup] = self.join
 
     def setting(self, state: Shard, group_id: str, name: str) -> Any:
-        """Returns the group's value of a setting; `name` is such as `session_timeout_ms`."""
+        """Returns the group's value of a setting; `name` is, for example, `session_timeout_ms`."""
         return getattr(state.config_of(group_id), f"group_{self.group_class.group_type}_{name}")
 
     # Requests -------------------------------------------------------------------------------------
@@ -106,7 +106,7 @@ class BrokerAssigned(Recorded):
         return self.take_over(group, holder, member_id, records)
 
     def take_over(self, group: Any, holder: Any, member_id: str, records: log.Records) -> Any:
-        """Replaces the holder of an instance id by a member with the new id, in epoch 0."""
+        """Replaces the holder of an instance id with a member that has the new id, in epoch 0."""
         group_id, old_id = group.group_id, holder.member_id
         epochs = {"member_epoch": JOIN_EPOCH, "previous_member_epoch": JOIN_EPOCH}
         member = replace(holder, member_id=member_id, **epochs)
@@ -222,7 +222,7 @@ class BrokerAssigned(Recorded):
     def remove(
         self, state: Shard, group: Any, members: list[Any], then: Continuation | None
     ) -> None:
-        """Removes members, and makes the group's next epoch."""
+        """Removes members, and starts the group's next epoch."""
         group_id, records = group.group_id, log.Records()
         for member in members:
             records += self.records.member_tombstones(group_id, member.member_id)
@@ -235,7 +235,7 @@ class BrokerAssigned(Recorded):
         log.write(state, group_id, records, then)
 
     def describe(self, state: Shard, event: Received, request: Any) -> None:
-        """Answers a request to describe groups: at once, and from the durable groups."""
+        """Answers a request to describe groups at once, from the durable groups."""
         ids, described = request.group_ids, request.response.described
         groups = [described(error_code=ErrorCode.INVALID_GROUP_ID) for one in ids if not one]
         for group_id in filter(None, ids):

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Appends the records of groups whose brokers assign; the groups change at once.
+"""Appends the records of broker-assigned groups; the groups change before the append is durable.
 
 While appends of a group are in flight, the state also holds the group as it is in the log: requests
 to describe groups read it there. If an append fails, a copy of the durable group replaces the
-group, and the records that are still in flight are applied to the copy. Its hash maps then have the
-order of Kafka's, which have returned to their last snapshot.
+group, and the records that are still in flight are applied to the copy. Its hash maps are then in
+the order of Kafka's, which have returned to their last snapshot.
 
 Source   CoordinatorRuntime, SnapshottableCoordinator (Kafka 4.4.0).
 """
@@ -22,7 +22,7 @@ from .group import AssigningGroup, IllegalRecord
 from .members import RequestRefused
 
 Records = list[BrokerRecord | LogRecord]
-"""Records of a group whose broker assigns, or of a classic group: LogRecords, which are bytes."""
+"""Records of a broker-assigned group, or LogRecords (bytes) of a classic group."""
 
 
 def write(
@@ -63,7 +63,7 @@ def write(
 
 
 def replace_group(state: Shard, new: Group) -> None:
-    """Puts `new` in the place of the group; `append_replacement` must follow."""
+    """Puts `new` in place of the group; `append_replacement` must follow."""
     _keep_durable(state, new.group_id)
     state.groups[new.group_id] = new
 
@@ -108,7 +108,7 @@ def failed(state: Shard, write: Write, append_id: int) -> None:
 
 
 def restore(state: Shard, group_id: str) -> None:
-    """Replaces the group by the durable one, and applies its records that are in flight."""
+    """Replaces the group with a copy of the durable one, and applies its records in flight."""
     durable, others = state.durable[group_id], _in_flight(state, group_id)
     before = of_kind(state.groups.pop(group_id, None), AssigningGroup)
     if not others:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Members of groups whose broker assigns: the errors of their requests, their steps and deadlines.
+"""Members of broker-assigned groups: the errors of their requests, their steps and deadlines.
 
 A smaller epoch than the member's is accepted if it is the previous one and the member owns only
 what is assigned to it. A member that misses a deadline is removed. A member's session restarts with
@@ -118,7 +118,7 @@ def arm_rebalance(state: Shard, group_id: str, member: AssignedMember) -> None:
 
 
 def arm_or_cancel_rebalance(state: Shard, group_id: str, member: AssignedMember) -> None:
-    """Arms the rebalance timeout if the member has to revoke after a step, else cancels it."""
+    """Arms the rebalance timeout if the member must revoke something, else cancels it."""
     if member.is_revoking:
         arm_rebalance(state, group_id, member)
     else:

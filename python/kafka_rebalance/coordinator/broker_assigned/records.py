@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The records of groups whose broker assigns: how all kinds build and replay them.
+"""The records of broker-assigned groups: how all kinds build and replay them.
 
 Each kind has five types of records: `epoch` and `target_epoch` of the group, `member`, `target` and
-`current` of each member. A member's record has the fields of the member by name; some have another
-form in the record. A group is created by the first of its records, and removed by the tombstone of
-its epoch; a tombstone of an absent group is ignored. Consumer groups and streams groups replace a
-group that has only offsets.
+`current` of each member. A member's record contains the member's fields by name, some of them in
+another form. A group is created by the first of its records, and removed by the tombstone of its
+epoch; a tombstone of an absent group is ignored. Consumer groups and streams groups replace a group
+that has only offsets.
 
-After an IllegalRecord, the group can be half changed, and the caller restores or drops it. A record
-replaces the hash maps of a member, so their order depends on the record only.
+After an IllegalRecord, the group may be half changed, and the caller restores or drops it. A record
+replaces the hash maps of a member, so their order depends only on the record.
 
 Source   GroupCoordinatorRecordHelpers, StreamsCoordinatorRecordHelpers, GroupMetadataManager.replay
          (Kafka 4.4.0); docs/behaviour/coordinator.md#93-load.
@@ -118,7 +118,7 @@ class RecordTypes(NamedTuple):
         others: Collection[BrokerRecord] = (),
         renamed: Mapping[str, str] | None = None,
     ) -> list[BrokerRecord]:
-        """Returns the tombstones of a whole group; `renamed` replaces a member id by a newer id."""
+        """Returns the tombstones of a whole group; `renamed` maps a member id to a newer id."""
         group_id, new_ids = group.group_id, renamed or {}
         ids = [new_ids.get(member_id, member_id) for member_id in group.members]
 
@@ -158,7 +158,7 @@ def record_types(
 
 
 class Recorded(GroupKind):
-    """A kind of group whose broker assigns: its classes, its types of records, and their replay."""
+    """A kind of broker-assigned group: its classes, its types of records, and their replay."""
 
     group_class: ClassVar[type[AssigningGroup[Any, Any]]]
     member_class: ClassVar[type[Any]]

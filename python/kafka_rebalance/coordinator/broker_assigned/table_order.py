@@ -20,7 +20,7 @@ _Value = TypeVar("_Value")
 
 
 def in_table(numbers: Collection[int], slots: int) -> list[int]:
-    """Returns numbers in the order of a Java hash map or set that was made with `slots` slots."""
+    """Returns numbers in the order of a Java hash map or set created with `slots` slots."""
     full = slots
     while len(numbers) > _LOAD * full:
         full *= 2
@@ -38,7 +38,7 @@ def in_new_map(numbers: Collection[int]) -> list[int]:
 
 
 def in_copied_set(numbers: Collection[int]) -> list[int]:
-    """Returns numbers in the order of `new HashSet(collection)`; it may contain repeats."""
+    """Returns numbers in the order of `new HashSet(collection)`; `numbers` may contain repeats."""
     return in_table(dict.fromkeys(numbers), copied_slots(len(numbers)))
 
 

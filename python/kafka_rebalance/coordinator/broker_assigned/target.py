@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Targets of groups whose broker assigns partitions: in memory, and as an assignor reads them.
+"""Targets of partitions in broker-assigned groups: in memory, and as an assignor reads them.
 
 Targets are computed if the group's epoch is larger than theirs, but not within the assignment
 interval after the last targets. Until then, members are reconciled with the old targets. A record
@@ -36,7 +36,7 @@ NO_TARGET: Target = {}
 class EpochChange(Frozen):
     """A request's change of a group: `member` replaces `old`, which can have another id.
 
-    `topics` holds the names of all subscribed topics; `is_new` is True if the change makes a new
+    `topics` holds the names of all subscribed topics; `is_new` is True if the change starts a new
     epoch. The steps of the request add their records to `records`.
     """
 

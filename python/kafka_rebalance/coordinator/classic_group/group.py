@@ -6,8 +6,8 @@
     votes          protocol -> number of members that list it
     awaiting_join  number of members with a parked JoinGroup
 
-Members have the order in which they joined. Kafka chooses the next leader in the order of a hash
-map of member ids; we choose it in this order.
+Members are in the order in which they joined. Kafka chooses the next leader in the order of a hash
+map of member ids; this class chooses it in the order of joining.
 
 Source   ClassicGroup.java, ClassicGroupState.java; docs/behaviour/coordinator.md#2-group, in which
          `python -m tools.tables` draws `LEGAL_PREDECESSORS`.
@@ -90,12 +90,12 @@ class ClassicGroupMember(Mutable):
         raise KeyError(protocol_name)
 
     def is_excused(self) -> bool:
-        """Returns whether the member waits for a response: then its session cannot expire."""
+        """Returns whether the member waits for a response; its session cannot expire meanwhile."""
         return not self.is_new and (self.parked_join is not None or self.parked_sync is not None)
 
 
 def without_repeats(protocols: tuple[JoinGroupProtocol, ...]) -> tuple[JoinGroupProtocol, ...]:
-    """Returns each protocol once. Kafka counts repeats twice, and may then find none to select."""
+    """Returns each protocol once. Kafka counts repeats twice; it may then find none to select."""
     first: dict[str, JoinGroupProtocol] = {}
     for protocol in protocols:
         first.setdefault(protocol.name, protocol)
@@ -125,7 +125,7 @@ class Group(Mutable):
     awaiting_join: int = 0
     subscribed_topics: frozenset[str] | None = None
     new_member_added: bool = False
-    initial_delay_ms: int | None = None  # the part of the initial delay that runs now
+    initial_delay_ms: int | None = None  # the part of the initial delay that is running
     initial_remaining_ms: int = 0  # by how much the initial delay can still be extended
 
     # State ----------------------------------------------------------------------------------------
@@ -141,7 +141,7 @@ class Group(Mutable):
         return self.state not in states
 
     def is_simple(self) -> bool:
-        """Returns whether the group has offsets only: it has never had a member."""
+        """Returns whether the group holds only offsets and has never had a member."""
         return self.protocol_type is None and self.is_(GroupState.EMPTY) and not self.pending
 
     def can_rebalance(self) -> bool:
@@ -204,7 +204,7 @@ class Group(Mutable):
         return member
 
     def replace_static(self, group_instance_id: str, new_id: str) -> ClassicGroupMember:
-        """Replaces a static member's id; the member keeps its assignment, and leads as before."""
+        """Replaces a static member's id; the member keeps its assignment and role."""
         old_id = self.static_members[group_instance_id]
         member = self.members.pop(old_id)
         member.member_id = new_id
@@ -216,7 +216,7 @@ class Group(Mutable):
         return member
 
     def update(self, member: ClassicGroupMember, newest: JoinGroup | ClassicGroupMember) -> None:
-        """Sets the member's protocols and timeouts as in `newest`."""
+        """Sets the member's protocols and timeouts to those of `newest`."""
         before, member.protocols = member.names(), newest.protocols
         after = member.names()
         if after != before:
@@ -260,7 +260,7 @@ class Group(Mutable):
         return self.awaiting_join == len(self.members) and not self.pending
 
     def elect_joined_leader(self) -> bool:
-        """Makes a joined member leader if the leader has not joined; False if nobody has joined."""
+        """Elects a joined member unless the leader has joined; False if nobody has joined."""
         leader = None if self.leader_id is None else self.members.get(self.leader_id)
         if leader is not None and leader.parked_join is not None:
             return True
@@ -318,7 +318,7 @@ class Group(Mutable):
 
 
 def group_record(group: Group, assignment: dict[str, bytes]) -> LogRecord:
-    """Returns the group's record: the assignment, and metadata of the selected protocol only."""
+    """Returns the group's record: the assignment, and only the selected protocol's metadata."""
     timestamp = -1 if group.state_timestamp_ms is None else group.state_timestamp_ms
     members = tuple(
         wire.MemberMetadata(
@@ -352,7 +352,7 @@ def group_tombstone(group_id: str) -> LogRecord:
 
 
 def offset_record(commit: Commit) -> LogRecord:
-    """Returns the record of an offset."""
+    """Returns the log record that stores a committed offset."""
     value = commit.value
     expires = value.expire_timestamp_ms
     written = wire.OffsetCommitValue(

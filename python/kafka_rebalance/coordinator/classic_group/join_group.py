@@ -144,7 +144,7 @@ def _add(
 def _take_over(
     state: Shard, event: Received, request: wire.JoinGroup, group: Group, member_id: str
 ) -> None:
-    """Replaces a restarted static member's id; a Stable group may rebalance (see 3.)."""
+    """Replaces a restarted static member's id; a Stable group may rebalance (step 3)."""
     assert request.group_instance_id is not None
     member = group.members[group.static_members[request.group_instance_id]]
     old_id, old_leader = member.member_id, group.leader_id
@@ -191,8 +191,7 @@ class ReplaceStatic(Continuation):
             response = replace(response, skip_assignment=leads)
         else:
             # A client that does not know `skip_assignment` would assign again if it were the
-            # leader. So the response has the leader id from before, and the member acts as a
-            # follower.
+            # leader. So the response names the previous leader, and the member acts as a follower.
             response = replace(joined(group, member), leader=self.old_leader or "")
         state.answer_join(group, member, response)
 

@@ -20,7 +20,7 @@ _ABSENT_IS_NOT_FOUND = 6
 
 
 class ClassicGroups(GroupKind):
-    """The functions of classic groups, by the names of `GroupKind`."""
+    """The functions of classic groups, under the names in `GroupKind`."""
 
     fall_silent = staticmethod(rebalance.fall_silent)
 
@@ -33,7 +33,7 @@ class ClassicGroups(GroupKind):
 
     def deadline(self, state: Shard, group: Group, key: DeadlineKey) -> None:
         if key.kind == INITIAL_REBALANCE or (key.kind in MEMBER_KINDS and key.member_id):
-            return  # a deadline of the group that had this id before, or of its member
+            return  # the deadline belongs to an earlier group with this id, or to its member
         if key.kind == "join":
             rebalance.join_deadline(state, group)
         elif key.kind == "sync":
@@ -99,7 +99,7 @@ def list_groups(state: Shard, event: Received, request: wire.ListGroups) -> None
         is_not_ready = group.state is GroupState.NOT_READY
         name = "not_ready" if is_not_ready else group.state.value.lower()
         if (not states or name in states) and (not types or group.group_type in types):
-            # A classic group has a protocol type; in other groups, it is equal to the group's type.
+            # Only classic groups have a protocol type; for others, the group's type is listed.
             classic = of_kind(group, Group)
             protocol = group.group_type if classic is None else classic.protocol_type or ""
             ids = group.group_id, protocol, group.state, group.group_type

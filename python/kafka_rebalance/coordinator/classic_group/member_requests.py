@@ -3,7 +3,7 @@
 
 In CompletingRebalance, a SyncGroup is parked until the leader's assignment is stored. A heartbeat
 in PreparingRebalance renews the session although its response is REBALANCE_IN_PROGRESS. All members
-of a LeaveGroup are removed first; then at most one rebalance starts.
+that a LeaveGroup lists are removed first; then at most one rebalance starts.
 
 A request is checked in this order: the group's state, the member's ids, the generation; then
 REBALANCE_IN_PROGRESS, which only members of the present generation receive.
@@ -42,7 +42,7 @@ _REBALANCING: _Errors = {_S.PREPARING_REBALANCE: _E.REBALANCE_IN_PROGRESS}
 _ABSENT: _Errors = {None: _E.GROUP_ID_NOT_FOUND, _S.DEAD: _E.GROUP_ID_NOT_FOUND}
 _NON_EMPTY = (_S.PREPARING_REBALANCE, _S.COMPLETING_REBALANCE, _S.STABLE)
 
-# Request -> state -> error; None stands for an absent group. A state left out has no error.
+# Request -> state -> error; None stands for an absent group. A state not listed has no error.
 ERROR_BY_STATE: dict[type[Request], _Errors] = {
     wire.JoinGroup: {**_UNAVAILABLE},
     wire.SyncGroup: {**_UNKNOWN, **_REBALANCING, **_UNAVAILABLE},

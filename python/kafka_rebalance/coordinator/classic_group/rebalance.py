@@ -80,7 +80,7 @@ def complete_join(state: Shard, group: Group) -> None:
             remove(state, group, member)
             state.end_session(group, member.member_id)
     # 2. If no member has joined, no leader can be elected: wait for a JoinGroup, or until the
-    #    sessions of the static members end.
+    #    sessions of the static members expire.
     if not group.elect_joined_leader() and group.members:
         state.arm("join", group, group.rebalance_timeout_ms())
         return

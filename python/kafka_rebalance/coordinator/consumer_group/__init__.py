@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Consumer groups: groups whose broker assigns the partitions (KIP-848)."""
+"""Consumer groups: broker-assigned groups in which each partition has one owner (KIP-848)."""

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A consumer group as the broker keeps it: epochs, members, targets, and counts over them.
+"""A consumer group as the broker stores it: epochs, members, targets, counts of subscriptions.
 
     owner_epochs   partition -> epoch of the member that has it, or still has to revoke it
-    counts         topic -> number of members that name it, number of resolved patterns with it
+    counts         topic -> number of members that name it, number of resolved patterns for it
 
 Source   ConsumerGroup.java, ModernGroup.java (Kafka 4.4.0);
          docs/behaviour/consumer-groups.md#1-epochs.
@@ -69,7 +69,7 @@ class ConsumerGroupMember(AssignedMember):
 
 
 class SubscriptionCount(NamedTuple):
-    """How many members name a topic, and how many patterns were resolved to it."""
+    """The number of members that name a topic, and of the resolved patterns that match it."""
 
     by_name: int = 0
     by_pattern: int = 0
@@ -79,7 +79,7 @@ Counts = dict[str, SubscriptionCount]
 
 
 def is_homogeneous(patterns: Iterable[int], counts: Counts, members: int) -> bool:
-    """Returns whether all subscriptions are equal; `patterns`: how many members have each one."""
+    """Returns whether all subscriptions are equal; `patterns` counts the members of each one."""
     users = next(iter(patterns), None)
     if users is None:
         return all(count.by_name == members for count in counts.values())
@@ -113,7 +113,7 @@ def most_named(counts: Iterable[tuple[str, int]]) -> str | None:
 
 
 class ResolvedPattern(NamedTuple):
-    """The topics of a pattern, when they were found, and in which version of the metadata."""
+    """The topics that match a pattern, when they were found, and the version of the metadata."""
 
     topics: Names
     version: int
@@ -188,7 +188,7 @@ class ConsumerGroup(AssigningGroup[ConsumerGroupMember, Target]):
     ) -> str | None:
         """Returns the assignor that most members name, as if `new` had replaced `old`.
 
-        Quirk: a tie is decided by the order of another hash map than in `preferred_assignor`.
+        Quirk: the tie-break is the order of a different hash map than in `preferred_assignor`.
         """
         counts = copied_counts(self.assignors)
         recount(counts, old.server_assignor, new.server_assignor)
@@ -279,7 +279,7 @@ def old_metadata_tombstone(group_id: str) -> Record:
 def group_tombstones(
     group: ConsumerGroup, renamed: Mapping[str, str] | None = None
 ) -> list[Record]:
-    """Returns the tombstones of the whole group; `renamed` replaces a member id by a newer id."""
+    """Returns the tombstones of the whole group; `renamed` maps a member id to a newer id."""
     patterns = [pattern_record(group.group_id, pattern, None) for pattern in group.resolved]
     return RECORDS.group_tombstones(group, patterns, renamed)
 

@@ -7,9 +7,9 @@
 4. The member and its epoch.
 
 The assignor sees the members in the order of the group's hash map, with the updated member in its
-old place; a new member is the last. The response has an assignment if the member joins or sends all
-its fields, or if its partitions have changed. It lists the partitions that the member may consume
-now, not those that it waits for.
+old place; a new member comes last. The response contains an assignment if the member joins or sends
+all its fields, or if its partitions have changed. It lists the partitions that the member may
+consume now, not those that it waits for.
 
 Source   GroupCoordinatorService.consumerGroupHeartbeat, GroupMetadataManager
          (consumerGroupHeartbeat, updateSubscriptionMetadata),
@@ -158,7 +158,7 @@ def stepped(
 def _shown(
     request: wire.ConsumerGroupHeartbeat, old: ConsumerGroupMember, new: ConsumerGroupMember
 ) -> tuple[wire.TopicPartitions, ...] | None:
-    """Returns the assignment in the response; None if the response has none."""
+    """Returns the assignment in the response; None if the response contains none."""
     subscription = (request.subscribed_topic_names, request.subscribed_topic_regex)
     is_full = (
         request.rebalance_timeout_ms != UNCHANGED_MS

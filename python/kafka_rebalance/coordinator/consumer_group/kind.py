@@ -46,7 +46,7 @@ _T = RecordType
 
 
 class ConsumerGroups(BrokerAssigned):
-    """The functions of consumer groups, by the names of `GroupKind`."""
+    """The functions of consumer groups, under the names in `GroupKind`."""
 
     group_class = ConsumerGroup
     member_class = ConsumerGroupMember
@@ -82,7 +82,7 @@ class ConsumerGroups(BrokerAssigned):
         members: list[ConsumerGroupMember],
         then: Continuation | None,
     ) -> None:
-        """Removes members, and makes the next epoch, or turns the group into a classic one."""
+        """Removes members, and starts the next epoch, or turns the group into a classic one."""
         if not members:
             log.write(state, group.group_id, [], then)
         elif can_downgrade(state, group, members):
@@ -185,7 +185,7 @@ class ConsumerGroups(BrokerAssigned):
 
 
 def _partition_epochs(topics: tuple[wire.CurrentTopic, ...], without: int) -> PartitionEpochs:
-    """Returns the partitions with their epochs; `without` is the epoch if the record has none."""
+    """Returns the partitions with their epochs; `without` is used if the record contains none."""
     read: dict[Uuid, dict[int, int]] = {}
     for topic, partitions, epochs in topics:
         fits = epochs is not None and len(epochs) == len(partitions)

@@ -3,8 +3,8 @@
 
 An upgrade makes the generation the epoch of the group and of each member, and turns the assignments
 into targets; a downgrade does the reverse. An upgrade is refused with GROUP_ID_NOT_FOUND if the
-policy forbids it, if the group is not one of consumers or is too large, or if an assignment has
-user data.
+policy forbids it, if the group is not one of consumers or is too large, or if an assignment
+contains user data.
 
 Source   GroupMetadataManager.convertToConsumerGroup, convertToClassicGroup,
          ConsumerGroup.fromClassicGroup, ClassicGroup.fromConsumerGroup (Kafka 4.4.0);
@@ -56,7 +56,7 @@ def upgrade(state: Shard, classic: Group, records: log.Records) -> ConsumerGroup
 
 
 def _consumer_group(group: Group, cluster: ClusterTopics) -> ConsumerGroup:
-    if group.members and group.protocol_name is None:  # without metadata, so Kafka fails
+    if group.members and group.protocol_name is None:  # no metadata, so Kafka fails
         raise RequestRefused(ErrorCode.UNKNOWN_SERVER_ERROR)
     epoch = group.generation_id
     new = ConsumerGroup(group.group_id, epoch=epoch, assignment_epoch=epoch)
@@ -139,7 +139,7 @@ def downgrade(
     records: log.Records | None = None,
     rebalances: bool = True,
 ) -> None:
-    """Makes a classic group of the members that do not leave, and of the one that is `joining`."""
+    """Makes a classic group from the members that do not leave, and the one that is `joining`."""
     gone = {one.member_id for one in leaving}
     members = {one.member_id: one for one in group.members.values() if one.member_id not in gone}
     targets = {member_id: group.targets.get(member_id, {}) for member_id in members}
@@ -186,7 +186,7 @@ def _add(group: Group, member: ConsumerGroupMember) -> None:
 
 
 def encode_partitions(target: Target, metadata: bytes, cluster: ClusterTopics) -> bytes:
-    """Returns partitions as a classic member reads them, in the version of its subscription."""
+    """Returns the bytes of these partitions, in the version of a classic member's subscription."""
     partitions = tuple(
         TopicPartition(cluster.by_id[topic].name, partition)
         for topic, numbers in target.items()

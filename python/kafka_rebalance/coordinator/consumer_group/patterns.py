@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Patterns of topics that members subscribe to, and when the broker resolves them.
 
-A resolution finds the topics of all patterns of the group. It has an append of its own, after the
-request that asked for it. A request asks for a resolution if
+A resolution finds the topics of all patterns of the group. Its result is appended separately, after
+the request that asked for it. A request asks for a resolution if
 
-1. it brings a pattern that no member has, or
-2. there are not as many resolved patterns as patterns of members, or
+1. it contains a pattern that no member has, or
+2. the number of resolved patterns differs from the number of the members' patterns, or
 3. topics were created since the last resolution, or
 4. the refresh interval is over;
 
@@ -36,7 +36,7 @@ _MIN_INTERVAL_MS = 10_000
 
 
 class PatternChange(Enum):
-    """How a request changes a member's pattern; only UPDATED_AND_RESOLVED makes a new epoch."""
+    """How a request changes a member's pattern; only UPDATED_AND_RESOLVED starts a new epoch."""
 
     NONE = 0
     UPDATED = 1

@@ -63,7 +63,7 @@ class Reconciliation(Frozen):
         return self._computed(member, member.member_epoch)
 
     def _owns_one_of(self, partitions: PartitionEpochs) -> bool:
-        """Returns whether the member owns one of the partitions, or did not report any list."""
+        """Returns whether the member owns one of the partitions, or did not report what it owns."""
         return self.owned is None or any(
             partition in partitions.get(topic, ())
             for topic, numbers in self.owned

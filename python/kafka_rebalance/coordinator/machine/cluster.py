@@ -2,7 +2,7 @@
 """The cluster's topics, as a coordinator sees them, and the hash of their metadata.
 
 A topic's hash covers its id, name, partitions and racks; a group's hash covers the hashes of its
-topics, in the order of their names. A different hash makes the group's next epoch.
+topics, in the order of their names. A different hash starts the group's next epoch.
 
 Source   CoordinatorMetadataImage, Utils.computeTopicHash, Utils.computeGroupHash (Kafka 4.4.0);
          KIP-1101.
@@ -23,7 +23,7 @@ _NO_VERSION = -1
 
 
 class ClusterTopics(Mutable):
-    """The topics by name and by id. `created_version`: the version that added the newest topic."""
+    """The topics by name and id. `created_version` is the version that added the newest topic."""
 
     version: int = 0
     created_version: int = _NO_VERSION

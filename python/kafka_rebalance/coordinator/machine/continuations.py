@@ -53,7 +53,7 @@ class SendResponse(Answer):
 
 
 class AnswerClassicMember(Answer):
-    """Answers a classic member, and arms the deadlines of `armed`: pairs (key, delay in ms)."""
+    """Answers a classic member, and arms the deadlines in `armed`: pairs (key, delay in ms)."""
 
     cancelled: DeadlineKey
     armed: tuple[tuple[DeadlineKey, int], ...]

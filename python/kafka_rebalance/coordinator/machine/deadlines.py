@@ -15,7 +15,7 @@ SESSION, REBALANCE, JOIN, SYNC = "session-timeout", "rebalance-timeout", "join",
 INITIAL_REBALANCE = "initial-rebalance-timeout"
 """The kind of a streams group's deadline at which its first targets are computed."""
 MEMBER_KINDS = (SESSION, REBALANCE, JOIN, SYNC)
-"""The kinds of deadlines that belong to a member of a group whose broker assigns."""
+"""The kinds of deadlines that belong to a member of a broker-assigned group."""
 
 
 class DeadlineKey(NamedTuple):

@@ -16,7 +16,7 @@ from .deadlines import DeadlineKey
 
 
 class LogRecord(NamedTuple):
-    """A record of the log. `value` None is a tombstone."""
+    """A record of the log. It is a tombstone if `value` is None."""
 
     key: bytes
     value: bytes | None
@@ -72,7 +72,7 @@ class LoadStarted(_Event):
 
 
 class Loaded(_Event):
-    """The whole log has been read, in order; the coordinator starts from it."""
+    """The whole log has been read, in order; the coordinator starts with these entries."""
 
     entries: tuple[LogEntry, ...]
 
@@ -92,7 +92,7 @@ class PartitionsDeleted(_Event):
 
 
 class ClusterTopic(NamedTuple):
-    """A topic of the cluster. `racks`: the racks of each partition's replicas, empty if unknown."""
+    """A topic of the cluster. `racks` lists the racks of each partition's replicas, if known."""
 
     name: str
     topic_id: Uuid
@@ -141,7 +141,7 @@ class ShareStateDue(_Event):
 
 
 class GroupConfigured(_Event):
-    """A group has settings of its own from now on; with `config` None, it has the broker's."""
+    """From now on, the group has its own settings or, if `config` is None, the broker's."""
 
     group_id: str
     config: CoordinatorConfig | None

@@ -44,10 +44,10 @@ def load(state: Shard, entries: tuple[LogEntry, ...]) -> None:
 
 
 def _in_table_order(state: Shard) -> list[AnyGroup]:
-    """Returns the groups in the order of a new Java hash map that was filled in our order.
+    """Returns the groups in the order of a new Java hash map, filled in the order of our map.
 
-    Kafka's own map can have another order if the log has tombstones of groups, because it never
-    shrinks. The order decides which of several equal deadlines runs first.
+    Kafka's own map can be in another order if the log contains tombstones of groups, because it
+    never shrinks. The order decides which of several equal deadlines runs first.
     """
     table = TimelineHashMap[str, AnyGroup]()
     for group in state.groups.values():

@@ -51,7 +51,7 @@ def of_kind(group: AnyGroup | None, kind: type[_Kind]) -> _Kind | None:
 
 
 class Created(NamedTuple):
-    """A group whose first record is not durable yet. `before`: the offsets older than the group."""
+    """A group whose first record is not durable yet. `before` holds older offsets of its id."""
 
     group: Group
     before: frozenset[OffsetValue]
@@ -64,7 +64,7 @@ class Created(NamedTuple):
 class Write(Frozen):
     """An append in flight: the action after it, and the groups that it creates or deletes.
 
-    `batch` holds the records that changed the group `group_id`, whose broker assigns, at `now_ms`;
+    `batch` holds the records that changed the broker-assigned group `group_id` at `now_ms`;
     `after` is the classic group that has already replaced that group.
     """
 
@@ -92,13 +92,13 @@ class Waiting(NamedTuple):
 class Shard(Mutable):
     """A coordinator's state. `now_ms` and `effects` belong to the event that is being handled.
 
-    Kafka's GroupCoordinatorShard, too, has the groups of one partition of `__consumer_offsets`.
+    Kafka's GroupCoordinatorShard, too, holds the groups of one partition of `__consumer_offsets`.
 
     A new group is in `created` until the next append, whatever that append contains. Requests that
     read only durable groups see the group when this append is durable. If the append fails, the
     group is removed, unless it has newer offsets.
 
-    While appends of a group whose broker assigns are in flight, `durable` holds the group as it is
+    While appends of a broker-assigned group are in flight, `durable` holds the group as it is
     in the log; None if it is not there. `revocations` holds the member epoch for which each
     rebalance timeout was armed.
     """
@@ -107,7 +107,7 @@ class Shard(Mutable):
     new_id: Callable[[], str]
     kinds: Mapping[str, "GroupKind"] = field(default_factory=dict)
     vouched: bool = False  # the host reports silent members; other members are alive
-    is_logged: bool = True  # else the host never reads records of classic groups: they are empty
+    is_logged: bool = True  # if False, the records of classic groups are empty
     ownership: Ownership = Ownership.ACTIVE
     groups: dict[str, AnyGroup] = field(default_factory=dict)
     durable: dict[str, AnyGroup | None] = field(default_factory=dict)
@@ -142,11 +142,11 @@ class Shard(Mutable):
 
     @property
     def log_epoch(self) -> int:
-        """The epoch of the hash maps' snapshots: the number of appends that have not failed."""
+        """Returns the epoch of the hash maps' snapshots: the number of appends without failure."""
         return self.num_appends - self.num_failed
 
     def new_member_id(self) -> str:
-        """Returns a new id as the brokers make it: a UUID in 22 characters of base64."""
+        """Returns a new id in the form that brokers make: a UUID in 22 characters of base64."""
         return id_text(bytes.fromhex(self.new_id().replace("-", "")))
 
     # Answer ---------------------------------------------------------------------------------------
@@ -191,7 +191,7 @@ class Shard(Mutable):
     def refuse_parked(
         self, group: Group, member: ClassicGroupMember, error: ErrorCode, member_id: str = ""
     ) -> None:
-        """Refuses the member's parked JoinGroup, with this `member_id`, and parked SyncGroup."""
+        """Refuses the member's parked SyncGroup and JoinGroup; `member_id` is for the latter."""
         self.answer_join(group, member, JoinGroupResponse(error_code=error, member_id=member_id))
         self.answer_sync(member, SyncGroupResponse(error_code=error))
 
@@ -219,7 +219,7 @@ class Shard(Mutable):
     # Arm ------------------------------------------------------------------------------------------
 
     def arm_session(self, group: Group, member_id: str, timeout_ms: int) -> None:
-        """Arms the end of the session of a member or pending id, in `timeout_ms` from now."""
+        """Arms the session of a member or pending id to expire `timeout_ms` from now."""
         key = DeadlineKey("heartbeat", group.group_id, member_id)
         self.deadlines.arm(key, self.now_ms + timeout_ms)
 
@@ -229,7 +229,7 @@ class Shard(Mutable):
         self.start_session(key, member.session_timeout_ms)
 
     def start_session(self, key: DeadlineKey, timeout_ms: int) -> None:
-        """Arms the end of a member's session, unless the host vouches for the member."""
+        """Arms a member's session to expire, unless the host vouches for the member."""
         if self.vouched and (key.group_id, key.member_id) not in self.silent:
             self.deadlines.cancel(key)
         else:
@@ -361,16 +361,16 @@ class GroupKind:
     refuse_commit: Callable[
         [Shard, Received, Any, CommitRequest, Iterable[OffsetToCommit]], ErrorCode
     ]
-    """Returns the error of a commit of these offsets as a whole, else NONE."""
+    """Returns the error that refuses a commit of these offsets as a whole, else NONE."""
     refuse_deletion: Callable[[Any, DeleteGroups | OffsetDelete], ErrorCode]
-    """Returns the error of the deletion of a group, or of some of its offsets, else NONE."""
+    """Returns the error that refuses to delete a group, or some of its offsets, else NONE."""
 
     def __init__(self) -> None:
         self.handlers: dict[type[Request], Handler] = {}
         """The requests of classic members that this kind of group handles in its own way."""
 
     def refuse_fetch(self, group: Any, request: OffsetFetch) -> ErrorCode:
-        """Returns the error of the whole request, else NONE."""
+        """Returns the error that refuses the whole request, else NONE."""
         return ErrorCode.NONE
 
     def starts_deletion(

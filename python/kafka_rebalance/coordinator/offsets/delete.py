@@ -88,13 +88,13 @@ class ContinueDeletion(Continuation):
 def partitions_deleted(state: Shard, event: PartitionsDeleted) -> None:
     """Deletes the offsets of deleted partitions, and the share state of deleted topics.
 
-    A topic's offset remains if it was committed for a topic with the same name and another id.
+    An offset remains if it was committed for a topic with the same name and another id.
     """
     forgotten = []
     topic_ids = dict(event.topics)
     for group_id in state.offsets.groups():
         offsets = state.offsets.latest(group_id)
-        # All offsets of a deleted topic go, even those of partitions that it never had.
+        # All offsets of a deleted topic are deleted, even those of partitions that it never had.
         whole = [one for one in state.offsets.partitions(group_id) if one[0] in topic_ids]
         for partition in (*event.partitions, *whole):
             deleted = (None, topic_ids.get(partition[0]))

@@ -64,7 +64,7 @@ def _commit(state: Shard, event: Received, request: wire.CommitRequest) -> None:
     retention_ms = getattr(request, "retention_ms", None)
     producer_id = getattr(request, "producer_id", None)
     expires = None if retention_ms in (None, wire.NO_RETENTION) else state.now_ms + retention_ms
-    # Kafka looks the ids of topics up for commits outside transactions only.
+    # Kafka looks up the ids of topics only for commits outside transactions.
     topics = {} if producer_id is not None else state.cluster.topics
     commits, codes = [], []
     for one in request.offsets:

@@ -27,7 +27,7 @@ Partition = tuple[str, int]  # (topic, partition)
 
 
 class CommittedOffset(NamedTuple):
-    """A committed offset. Times in ms; an absent time, epoch or id is None."""
+    """A committed offset. Times are in ms; an absent time, epoch or id is None."""
 
     offset: int
     metadata: str
@@ -206,8 +206,8 @@ class OffsetOrder:
     def __init__(self) -> None:
         self._registry = SnapshotRegistry()
         self._committed = _Table(self._registry)
-        # Producer ids have 64 bits, which this map hashes in another way than Java. That does no
-        # harm: no answer depends on the order of this map.
+        # This map hashes producer ids, which have 64 bits, differently than Java. That is harmless:
+        # no answer depends on the order of this map.
         self._pending = TimelineHashMap[int, _Table](self._registry)
         self._open = _Table(self._registry)
         self._numbers = count()
@@ -218,7 +218,7 @@ class OffsetOrder:
         return list(dict.fromkeys([*self._committed.partitions(group_id), *pending]))
 
     def snapshot(self, epoch: int) -> None:
-        """Makes the present order the one to which `revert` returns, if the epoch is a new one."""
+        """Makes the present order the one to which `revert` returns, if the epoch is new."""
         self._registry.snapshot(epoch)
 
     def revert(self) -> None:
@@ -244,7 +244,7 @@ class OffsetOrder:
                 self._end(producer_id, is_commit)
 
     def _end(self, producer_id: int, is_commit: bool) -> None:
-        """Ends a transaction; a commit replaces a committed offset only if its record is older."""
+        """Ends a transaction; a commit replaces a committed offset only if that offset is older."""
         ended = self._pending.remove(producer_id)
         for group_id, partition, number in () if ended is None else ended.entries():
             others = self._pending.values()
@@ -257,7 +257,7 @@ class OffsetOrder:
 
 # All offsets --------------------------------------------------------------------------------------
 
-# Changes of appends in flight have positions after all records of the log, in order of appends.
+# Changes of appends in flight get positions after all records of the log, in order of appends.
 _AFTER_THE_LOG = 1 << 62
 
 
@@ -292,7 +292,7 @@ class Offsets:
         """Returns partitions with a committed offset, then partitions with only pending values.
 
         Both are in the order of Kafka's hash maps, as long as failed appends are undone as in
-        Kafka: the newest one first.
+        Kafka, newest first.
         """
         latest = self.latest(group_id)
         pending = {one: None for values in latest.pending.values() for one in values}

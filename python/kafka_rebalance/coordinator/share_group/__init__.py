@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Share groups: groups whose broker assigns, and whose members share partitions (KIP-932)."""
+"""Share groups: broker-assigned groups whose members share partitions (KIP-932)."""

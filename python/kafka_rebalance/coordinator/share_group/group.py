@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A share group as the broker keeps it: epochs, members, targets, share state.
+"""A share group as the broker stores it: epochs, members, targets, share state.
 
 A partition can be assigned only after the share coordinator has initialised its share state: the
 offsets of the records that are in flight or acknowledged.
 
-    initializing   the share coordinator was asked, but has not answered
-    initialized    these partitions can be assigned
+    initializing   partitions for which the share coordinator was asked, but has not answered
+    initialized    partitions that can be assigned
     deleting       topics whose share state is being deleted with the group
 
-Dicts and sets have the order of Kafka's hash maps and sets; comparisons ignore the order.
+Dicts and sets are in the order of Kafka's hash maps and sets; comparisons ignore the order.
 
 Source   ShareGroup.java, ModernGroup.java, ShareGroupMember.java, InitMapValue,
          GroupMetadataManager.combineInitMaps (Kafka 4.4.0); docs/behaviour/share-groups.md.
@@ -43,7 +43,7 @@ StateTopics = Mapping[Uuid, NamedPartitions]
 
 
 class ShareState(Frozen):
-    """Partitions by the status of their share state, from a record of the time `since_ms`."""
+    """Partitions by the status of their share state; `since_ms` is the time of their record."""
 
     initializing: StateTopics
     initialized: StateTopics
@@ -126,7 +126,7 @@ class ShareGroup(AssigningGroup[ShareGroupMember, Target]):
         return counts
 
     def misses_initialized_partitions(self) -> bool:
-        """Returns whether a subscribed topic's initialised partitions differ from its targets."""
+        """Returns whether a subscribed topic's initialised partitions differ from the targets."""
         if self.share_state is None or self.is_empty:
             return False
         for topic, (name, partitions) in self.share_state.initialized.items():
@@ -138,7 +138,7 @@ class ShareGroup(AssigningGroup[ShareGroupMember, Target]):
         return False
 
     def member(self, member_id: str) -> ShareGroupMember:
-        """Returns the member with this id; a new one joins the group at once."""
+        """Returns the member with this id; if there is none, adds a new member first."""
         known = self.members.get(member_id)
         if known is None:
             known = ShareGroupMember(member_id)

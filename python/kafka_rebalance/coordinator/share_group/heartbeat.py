@@ -7,7 +7,7 @@
 4. This member's step to its target. Other members do not matter: partitions are shared.
 5. Partitions whose share state is not initialised (`initialization.py`).
 
-The response has an assignment if the member joins or sends names, or if its partitions changed.
+The response contains an assignment if the member joins or sends names, or its partitions changed.
 
 Source   GroupCoordinatorService.shareGroupHeartbeat, GroupMetadataManager (shareGroupHeartbeat,
          initializedAssignmentPending), ShareGroupAssignmentBuilder (Kafka 4.4.0);
@@ -61,7 +61,7 @@ def share_step(
 
 
 def _selected(target: Target, topics: Collection[Uuid]) -> Partitions:
-    """Returns the target's partitions of `topics`, reordered if the target has more topics."""
+    """Returns the target's partitions of `topics`, in another order if it has more topics."""
     partitions = {topic: dict.fromkeys(numbers) for topic, numbers in target.items()}
     if all(topic in topics for topic in partitions):
         return partitions

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Asks the host to initialise the share state of new partitions; forgets that of deleted topics.
 
-1. A heartbeat that finds subscribed partitions without share state writes a record: they are being
-   initialised. After 30 s, a heartbeat asks again.
+1. A heartbeat that finds subscribed partitions without share state writes a record that they are
+   being initialised. After 30 s, a heartbeat asks again.
 2. The host initialises the partitions of ShareStateDue, and passes this effect back. The next
    record lists them as initialised. If its append fails, they are forgotten, so that a later
    heartbeat asks again.
 3. Partitions of deleted topics are forgotten. Before a group is deleted, a record marks its share
-   state as deleting, even if no partition has any.
+   state as deleting, even if no partition has share state.
 
 Source   GroupMetadataManager (maybeCreateInitializeShareGroupStateRequest,
          subscribedTopicsChangeMap, initializeShareGroupState, maybeCleanupShareGroupState,
@@ -47,7 +47,7 @@ from .group import (
 def mark_share_state(
     state: Shard, request_id: int, request: DeleteGroups, group_ids: tuple[str, ...]
 ) -> bool:
-    """Marks as deleted the share state of the first empty group that has any; False if none has."""
+    """Marks the first share state of an empty group as deleting; False if there is none."""
     for at, group_id in enumerate(group_ids):
         group = of_kind(state.groups.get(group_id), ShareGroup)
         if group is not None and group.share_state is not None and group.is_empty:
@@ -175,7 +175,7 @@ def _without_topics(topics: StateTopics, gone: Collection[Uuid]) -> StateTopics:
 
 
 def _record(state: Shard, group_id: str, new: ShareState) -> BrokerRecord:
-    """Returns the record of a share state; topics in deletion have their present names."""
+    """Returns the record of a share state; topics being deleted get their present names."""
     deleting = by_topic_id({topic: _name(state, topic) for topic in new.deleting})
     return share_state_record(group_id, new.initializing, new.initialized, deleting)
 

@@ -29,7 +29,7 @@ _ASSIGNOR = "simple"
 
 
 class ShareGroups(BrokerAssigned):
-    """The functions of share groups, by the names of `GroupKind`."""
+    """The functions of share groups, under the names in `GroupKind`."""
 
     group_class = ShareGroup
     member_class = ShareGroupMember

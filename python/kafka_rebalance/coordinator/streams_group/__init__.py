@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Streams groups: groups whose broker assigns the tasks of an application (KIP-1071)."""
+"""Streams groups: broker-assigned groups whose members run an application's tasks (KIP-1071)."""

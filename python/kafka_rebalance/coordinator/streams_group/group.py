@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A streams group as the broker keeps it: epochs, members, targets, and who has which task.
+"""A streams group as the broker stores it: epochs, members, targets, and the owners of tasks.
 
     topology             the application's topology; `validated_topology_epoch` is its epoch if
                          it was ready in the last group epoch, else -1
@@ -43,7 +43,7 @@ NO_TASKS = frozenset[Task]()
 
 
 class GroupTasks(NamedTuple):
-    """The tasks that a member reports in a request, or those that its target gives it."""
+    """The tasks that a member reports in a request, or those in its target."""
 
     active: frozenset[Task] = NO_TASKS
     standby: frozenset[Task] = NO_TASKS
@@ -51,7 +51,7 @@ class GroupTasks(NamedTuple):
 
 
 class MemberTasks(NamedTuple):
-    """A member's tasks; each active task with the assignment epoch in which the member got it."""
+    """A member's tasks; `active` maps a task to the assignment epoch in which it was assigned."""
 
     active: Mapping[Task, int] = {}
     standby: frozenset[Task] = NO_TASKS
@@ -91,7 +91,7 @@ def task_list(tasks: Iterable[Task]) -> TaskList:
 
 
 class TasksState(StateNumber):
-    """STABLE, or what a member waits for: its own revocations, or tasks of other members."""
+    """STABLE, or whether a member waits for its own revocations or for tasks of other members."""
 
     STABLE = 1
     UNREVOKED_TASKS = 2
@@ -132,7 +132,7 @@ class RefinedTargets(NamedTuple):
 
 
 class Unlogged(NamedTuple):
-    """Values that are in no record; a failed append restores the earlier values.
+    """Values that no record contains; a failed append restores the earlier values.
 
     `configured` is the topology with the partition counts of the present topics; `refined` are the
     targets with which members were last reconciled.
@@ -216,7 +216,7 @@ class StreamsGroup(AssigningGroup[StreamsGroupMember, GroupTasks]):
             self.unlogged = self.unlogged_before[1]
 
     def keep_unlogged(self, before: "StreamsGroup") -> None:
-        """Copies what no record contains; quirk: also the owners of standby tasks and warm-ups."""
+        """Copies unlogged fields. Quirk: also copies the owners of standby tasks and warm-ups."""
         self.unlogged, self.unlogged_before = before.unlogged, before.unlogged_before
         self.shutdown_member_id = before.shutdown_member_id
         for owners, others in ((self.standby, before.standby), (self.warmup, before.warmup)):

@@ -144,7 +144,7 @@ def beat(
 
 
 def _relabel(state: Shard, group: StreamsGroup, old_id: str, new_id: str) -> None:
-    """Gives the remembered target of a static member's old id to its new id."""
+    """Moves the remembered target of a static member from its old id to its new id."""
     refined = group.unlogged.refined
     targets = dict(refined.targets)
     target = targets.pop(old_id, None)
@@ -170,7 +170,7 @@ def ask_shutdown(group: StreamsGroup, request: wire.StreamsGroupHeartbeat) -> No
 def _topology(
     group: StreamsGroup, request: wire.StreamsGroupHeartbeat, records: log.Records
 ) -> wire.StreamsTopology:
-    """Returns the group's topology; without one, the first that a member sends becomes it."""
+    """Returns the group's topology; a group without one takes the topology in the request."""
     sent, known = request.topology, group.topology
     if sent is not None and sent.epoch < 0:
         raise RequestRefused(ErrorCode.UNKNOWN_SERVER_ERROR)
@@ -200,7 +200,7 @@ def _configured(
 
 
 def _check_tasks(topology: ConfiguredTopology, tasks: wire.TaskList | None) -> None:
-    """Raises RequestRefused if the request lists a task that the topology does not have."""
+    """Raises RequestRefused if the request lists a task that the topology does not contain."""
     counts = {one.subtopology_id: one.tasks for one in topology.subtopologies}
     for name, numbers in tasks or ():
         if name not in counts or any(not 0 <= number < counts[name] for number in numbers):
@@ -215,7 +215,7 @@ def _change(
     *,
     is_new: bool,
 ) -> StreamsChange:
-    """Returns the change; a new epoch if `is_new`, or if topology, settings or targets differ."""
+    """Returns the change, with a new epoch if `is_new` or topology, settings or targets differ."""
     config = state.config_of(group.group_id)
     configs = {NUM_STANDBY_REPLICAS: str(config.group_streams_num_standby_replicas)}
     if config.group_streams_rack_aware_assignment_tags:

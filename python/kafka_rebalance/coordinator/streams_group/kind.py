@@ -47,7 +47,7 @@ from .topology import described, sources_by_name
 
 
 class StreamsGroups(BrokerAssigned):
-    """The functions of streams groups, by the names of `GroupKind`."""
+    """The functions of streams groups, under the names in `GroupKind`."""
 
     group_class = StreamsGroup
     member_class = StreamsGroupMember
@@ -154,7 +154,7 @@ def _shown(tasks: GroupTasks) -> DescribedTasks:
 
 
 def _epochs(role: Role, without: int) -> dict[Task, int]:
-    """Returns active tasks with their epochs; `without` is the epoch if the record has none."""
+    """Returns active tasks with their epochs; `without` is used if the record contains none."""
     found: dict[Task, int] = {}
     for name, numbers, epochs in role:
         if epochs is None or len(epochs) != len(numbers):
@@ -164,7 +164,7 @@ def _epochs(role: Role, without: int) -> dict[Task, int]:
 
 
 def _contains(assigned: Collection[Task], owned: TaskList | None) -> bool:
-    """Returns whether all owned tasks are assigned, and each listed subtopology has such a task."""
+    """Returns whether all owned tasks are assigned, and each listed subtopology has a task."""
     if owned is None:
         return False
     names = {name for name, _ in assigned}

@@ -35,7 +35,7 @@ from .group import (
 
 
 class TaskReconciliation(Frozen):
-    """The inputs of a member's reconciliation. `owned` None: it did not report its tasks."""
+    """The inputs of a member's reconciliation. `owned` is None if it did not report its tasks."""
 
     group: StreamsGroup
     target_epoch: int

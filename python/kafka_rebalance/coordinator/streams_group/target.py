@@ -2,9 +2,9 @@
 """Computes the targets of all members with the brokers' sticky task assignor.
 
 1. While the initial rebalance delay runs, nobody has a target: ASSIGNMENT_DELAYED.
-2. If the targets of the group's epoch exist, they are the answer. If the remembered target
+2. If the targets of the group's epoch exist, they are returned. If the remembered target
    (`refined`) differs from the member's present one, a new epoch begins with unchanged targets.
-3. Within the assignment interval after the last targets, those are the answer: ASSIGNMENT_DELAYED.
+3. Within the assignment interval after the last targets, those are returned: ASSIGNMENT_DELAYED.
 4. Otherwise the assignor sees the members in the order of the group's hash map, each with its
    present tasks, not with its target.
 
@@ -39,8 +39,8 @@ MOST_TASKS = 100_000
 class StreamsChange(Frozen):
     """A change of a group: `member` replaces the member that has its id or instance id.
 
-    `refined`: the remembered targets of a Stable group without another reason for a new epoch. The
-    epoch then grows if the member's assignment differs from its target.
+    `refined` holds the remembered targets of a Stable group that has no other reason for a new
+    epoch; the epoch then grows if the member's assignment differs from its target.
     """
 
     group: StreamsGroup

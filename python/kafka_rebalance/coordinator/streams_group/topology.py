@@ -3,12 +3,12 @@
 
 1. Source topics must exist.
 2. Internal topics get their numbers of partitions: (a) repartition topics, (b) the topics of each
-   co-partition group, (c) changelogs. A topic that exists counts with its own number.
+   co-partition group, (c) changelogs. For a topic that exists, its own number counts.
 3. A subtopology has as many tasks as its largest source topic or repartition source has partitions.
 4. Internal topics that are missing are created by the broker.
 
-Order    subtopologies have the order of a default `HashMap` of their ids. In (a), a subtopology
-         whose largest source is not known yet can give a smaller number, which stays.
+Order    subtopologies are in the order of a default `HashMap` of their ids. In (a), a subtopology
+         whose largest source is not known yet can yield a smaller number, which then remains.
 Source   InternalTopicManager, ConfiguredTopology, StreamsTopology, RepartitionTopics,
          CopartitionedTopicsEnforcer, ChangelogTopics (Kafka 4.4.0);
          docs/behaviour/streams-groups.md#1-topology.
@@ -45,7 +45,7 @@ class ConfiguredTopology(Frozen):
 
 
 def described(topology: wire.StreamsTopology, counts: Mapping[str, int]) -> wire.DescribedTopology:
-    """Returns a topology as descriptions show it, all lists sorted.
+    """Returns a topology as descriptions show it, with all lists sorted.
 
     `counts` is topic -> number of partitions; it is empty unless the topology is ready, because
     only then do all its topics exist.
@@ -125,7 +125,7 @@ def source_names(subtopology: wire.StreamsSubtopology) -> list[str]:
 
 
 def required_topics(topology: wire.StreamsTopology) -> dict[str, str]:
-    """Returns all topics except sinks: name -> id of a subtopology that has it."""
+    """Returns all topics except sinks: name -> id of a subtopology that uses the topic."""
     return {
         name: one.subtopology_id
         for one in topology.subtopologies
@@ -134,7 +134,7 @@ def required_topics(topology: wire.StreamsTopology) -> dict[str, str]:
 
 
 def sources_by_name(topology: wire.StreamsTopology) -> dict[str, str]:
-    """Returns source topics and repartition sources: name -> last subtopology that has it."""
+    """Returns source topics and repartition sources: name -> last subtopology that reads it."""
     return {
         name: one.subtopology_id for one in in_hash_order(topology) for name in source_names(one)
     }
@@ -243,7 +243,7 @@ def _copartition(
     if internal != names:
         numbers = {known[name] for name in names - internal}
     elif fixed:
-        numbers = {known[name] for name in fixed}  # quirk: not only those of this group
+        numbers = {known[name] for name in fixed}  # quirk: also topics of other groups
     else:
         numbers = {max(known[name] for name in internal)}
     if len(numbers) > 1:

@@ -7,8 +7,8 @@
 
 The caller sends every Send and reports Answered or Failed, calls `handle(Tick(), t)` when
 `next_deadline_ms()` is `t`, and polls. After Revoked, Assigned or Lost in a poll it reports
-CallbackCompleted when the callback has returned; heartbeats go on meanwhile. Unsubscribe and Close
-themselves wait for their callback. Only the member id and back-offs are random, from `rng`.
+CallbackCompleted when the callback has returned; heartbeats continue meanwhile. Unsubscribe and
+Close themselves wait for their callback. Only the member id and back-offs are random, from `rng`.
 
 With `client_library` "librdkafka", the consumer reconciles as librdkafka does (`reconciliation`).
 
@@ -34,7 +34,7 @@ _S = ConsumerMemberState
 
 
 class AsyncConsumer:
-    """A consumer of a group whose broker assigns; the module's docstring explains its use."""
+    """A consumer in a broker-assigned group; the module's docstring explains its use."""
 
     kind: Literal["async"] = "async"
     reads_in_poll = False  # the background thread reads responses
@@ -59,7 +59,7 @@ class AsyncConsumer:
 
     @property
     def generation_id(self) -> int:
-        """Returns the member epoch; -1 outside of a group."""
+        """Returns the member epoch; -1 outside a group."""
         return self._state.member_epoch if self._state.member_epoch > 0 else -1
 
     @property
@@ -70,7 +70,7 @@ class AsyncConsumer:
     def is_in_poll(self) -> bool:
         """Returns whether the last poll is still running, with callbacks left to run.
 
-        In librdkafka, a poll that has revoked partitions goes on until it has assigned new ones.
+        In librdkafka, a poll that has revoked partitions continues until it has assigned new ones.
         """
         state = self._state
         running = state.reconciliation
@@ -146,7 +146,7 @@ class AsyncConsumer:
         return min(due, default=None)
 
     def next_heartbeat_ms(self) -> int | None:
-        """Returns when the next heartbeat of the interval is due; None outside of a group."""
+        """Returns when the next heartbeat of the interval is due; None outside a group."""
         state = self._state
         return None if state.state in NOT_IN_GROUP else state.heartbeat_at_ms
 
@@ -225,7 +225,7 @@ class AsyncConsumer:
             state.effects.append(due.effect)
 
     def _next_callback(self) -> Callback | None:
-        """Removes and returns the next callback or None; a poll runs those present at its start."""
+        """Removes and returns the next callback, if any; a poll runs those queued at its start."""
         state = self._state
         if not state.callbacks or state.running is not None:
             return None

@@ -4,7 +4,7 @@ a member's requests.
 
     at once        while the member joins, acknowledges or leaves; the first two wait for the
                    response to the last heartbeat
-    interval       the coordinator sets it; it is counted from sending
+    interval       set by the coordinator, and counted from the time of sending
     after an error all fields are sent, after a back-off, except in the states that send at once
     no polls       after `max.poll.interval.ms` the member leaves, and is STALE until the next poll
 
@@ -39,7 +39,7 @@ _UNCHANGED_MS = -1
 def beat(state: AsyncMembership) -> None:
     if state.coordinator_node is None or state.state in NOT_IN_GROUP:
         if state.state is _S.LEAVING:
-            state.move(_S.UNSUBSCRIBED)  # without a coordinator, it leaves without a request
+            state.move(_S.UNSUBSCRIBED)  # without a coordinator, no request is sent
         return
     is_leaving = state.state in (_S.PREPARE_LEAVING, _S.LEAVING)
     if state.poll_until_ms <= state.now_ms and not is_leaving:
@@ -147,7 +147,7 @@ def answered(state: AsyncMembership, sent: SentRequest, response: Response) -> N
 
 
 def failed(state: AsyncMembership, sent: SentRequest) -> None:
-    """Handles a request that gets no response: the connection was lost, or its time is over."""
+    """Handles a request that gets no response: the connection was lost, or it timed out."""
     match sent.request:
         case FindCoordinator():
             _find_later(state)
@@ -199,7 +199,7 @@ def _refused(state: AsyncMembership, error: ErrorCode) -> None:
         fence(state)
         state.heartbeat_failures = state.retry_at_ms = 0
     elif error is _E.TOPIC_AUTHORIZATION_FAILED:
-        state.throw(error, f"a heartbeat was answered {error}")  # poll throws, heartbeats go on
+        state.throw(error, f"a heartbeat was answered {error}")  # poll throws, heartbeats continue
     elif error is _E.COORDINATOR_LOAD_IN_PROGRESS:
         pass
     elif error is not _E.GROUP_ID_NOT_FOUND or state.state is not _S.UNSUBSCRIBED:

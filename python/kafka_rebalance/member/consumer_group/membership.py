@@ -35,8 +35,9 @@ _NO_EPOCH = -1
 class LocalAssignment(NamedTuple):
     """An assignment as sent by the coordinator, or as applied: sorted partitions by topic id.
 
-    `epoch` is a counter of the client, which grows with each assignment that differs from the one
-    before. So the member also acknowledges a new assignment that equals the one it last applied.
+    `epoch` is a counter of the client, which grows with each assignment that differs from the
+    previous one. So the member also acknowledges a new assignment that equals the one it last
+    applied.
 
     Source   AbstractMembershipManager.LocalAssignment (Kafka 4.4.0).
     """
@@ -76,7 +77,7 @@ class Purpose(Enum):
     """The reason for a callback, which decides what follows when it has returned."""
 
     REVOKE = auto()  # a reconciliation revokes partitions; it then assigns others
-    ASSIGN = auto()  # a reconciliation assigns partitions; it is then acknowledged
+    ASSIGN = auto()  # a reconciliation assigns partitions, which the member then acknowledges
     RELEASE = auto()  # partitions are lost, because the member is no longer in the group
 
 
@@ -94,9 +95,9 @@ class LocalReconciliation(Mutable):
     owned: tuple[TopicPartition, ...]
     revoked: tuple[TopicPartition, ...]
     added: tuple[TopicPartition, ...]
-    until_ms: int  # from this time on, a failed commit is not tried again
+    until_ms: int  # from this time on, a failed commit is not retried
     commit: SentRequest | None = None
-    commit_at_ms: int | None = None  # when the commit is to be sent
+    commit_at_ms: int | None = None  # when the commit must be sent
     commit_failures: int = 0
     is_void: bool = False  # the member has joined again since the start
     has_revoked: bool = False  # onPartitionsRevoked has returned
@@ -149,7 +150,7 @@ class AsyncMembership(AnyMembership):
     retry_at_ms: int = 0  # before this time, no heartbeat is sent for the interval
 
     def __post_init__(self) -> None:
-        # The client chooses its random id once, and keeps it over all joins.
+        # The client chooses its random id once, and keeps it across all joins.
         drawn = self.rng.getrandbits(128).to_bytes(16, "big")
         self.member_id = self.member_id or id_text(drawn)
 
@@ -199,14 +200,14 @@ class AsyncMembership(AnyMembership):
         self.names.clear()
 
     def lose(self) -> None:
-        """Queues onPartitionsLost for the next poll; without partitions, goes on at once."""
+        """Queues onPartitionsLost for the next poll; without partitions, continues at once."""
         if self.owned:
             self.callbacks.append(Callback(Lost(self.owned), Purpose.RELEASE))
         else:
             self.released()
 
     def released(self) -> None:
-        """Goes on after a loss: a fenced member joins again, a stale one waits for a poll."""
+        """Continues after a loss: a fenced member joins again, a stale one waits for a poll."""
         self.clear_assignment()
         is_stale = self.state is ConsumerMemberState.STALE
         if self.state is ConsumerMemberState.FENCED or (is_stale and self.rejoins_when_released):

@@ -20,7 +20,7 @@ from enum import Enum
 
 
 class ConsumerMemberState(Enum):
-    """A member's state, in Kafka's names."""
+    """A member's state, with Kafka's names."""
 
     UNSUBSCRIBED = "Unsubscribed"
     JOINING = "Joining"

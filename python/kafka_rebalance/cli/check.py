@@ -60,7 +60,7 @@ _KEYS: dict[str, tuple[Any, str]] = {
     ),
     **{f"max-{one}": (int, "a whole number from 0 on") for one in LIMITS},
 }
-"""Key of the TOML table, named as the option -> the type of its value, and its name in errors."""
+"""Key of the TOML table, which is an option's name -> its value's type, and this type in words."""
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -285,7 +285,7 @@ def _known(file: str | None) -> Collection[tuple[str, str]]:
 
 
 def _placed(verdict: Verdict, file: str | None) -> Verdict:
-    """Returns the verdict, each problem with the line of its group in the file."""
+    """Returns the verdict; each problem gets the file, and the number of its group's line."""
     if file in (None, "-"):
         return verdict
     lines: dict[str, int] = {}
@@ -314,7 +314,7 @@ def _print(verdict: Verdict, args: argparse.Namespace, answers: Sequence[str]) -
     else:
         lines = chain(formats.text_lines(verdict), map(formats.harmless, answers))
     for line in lines:
-        # A pipeline takes "##[" for a command. In JSON, both spellings are equal.
+        # A pipeline takes "##[" for a command. In JSON, the escaped form has the same meaning.
         print(line.replace("##[", "\\u0023#["))
     if verdict.failures:
         return FINDINGS_FAIL

@@ -74,7 +74,7 @@ class OnSpark:
         return done, left_out()
 
     def causes(self) -> dict[str, int]:
-        """Returns each cause of errors in records, with the number of records that have it."""
+        """Returns each cause of errors in records, with the number of records with this cause."""
         from kafka_rebalance.spark.consumer_offsets import count_causes
 
         if self.args.topics is None:
@@ -91,7 +91,7 @@ class OnSpark:
         return (row.asDict() for row in found.toLocalIterator())
 
     def worst(self, figure: str, most: int, change: str | None = None) -> list[dict[str, Any]]:
-        """Returns as `Here.worst`."""
+        """Returns what `Here.worst` returns."""
         from pyspark.sql import functions as f
 
         from kafka_rebalance.spark import schema
@@ -121,7 +121,7 @@ class OnSpark:
         return self._read[1]()
 
     def racks(self) -> dict[str, int]:
-        """Returns as `Here.racks`, at most 1,000 entries."""
+        """Returns what `Here.racks` returns, but at most 1,000 entries."""
         from kafka_rebalance.spark.summary import racks_of
 
         return dict(racks_of(self._read[0]).orderBy("rack").limit(1000).collect())
@@ -231,7 +231,7 @@ def _refused(groups: "DataFrame", source: str) -> str | None:
 
 
 def asked(args: argparse.Namespace) -> dict[str, Any]:
-    """Returns the job's parameters that are options of this command; `assign` has no changes."""
+    """Returns the job's parameters that are options of this command (`assign` has no `changes`)."""
     names = ("assignor", "changes", "max_partitions")
     return {name: vars(args)[name] for name in names if name in vars(args)}
 
@@ -244,7 +244,7 @@ FIGURES = {
     "waiting": "waiting",
     "unavailable": "unavailable",
 }
-"""The figures of `worst`: a number of a row of answers, or a condition."""
+"""Figure of `worst` -> its SQL expression on a row of answers: a number, or a condition."""
 
 
 def recommendable() -> list[str]:
@@ -258,8 +258,8 @@ BETTER = {
     "stop_less": r" leaves (\d+ )?partitions? without ",
     "be_more_even": " leaves the fullest and ",
 }
-"""A count of comparisons that recommend another assignor -> what the reason of each has, as a
-regular expression.
+"""Name of a count -> the pattern of a comparison's `reason` that is counted there, if the group
+should change its assignor.
 """
 
 

@@ -192,7 +192,7 @@ class _Look(Mutable):
 
 
 def _between(before: GroupSpec, after: GroupSpec | BadGroup | None) -> int:
-    """Returns how many rebalances two descriptions show at least; of a classic group, 0 or 1."""
+    """Returns the least number of rebalances between two descriptions; 0 or 1 if classic."""
     if not isinstance(after, GroupSpec):
         return 1
     if before.assignor in SERVER_SIDE:
@@ -287,7 +287,7 @@ def described(
 
 
 def _weighed(args: argparse.Namespace, one: Description) -> Description:
-    """Returns the description; the command that it advises gets the options of the weights, too."""
+    """Returns the description; the command that it advises also repeats the weights' options."""
     given = [(f"--{name}", vars(args).get(name)) for name in ("weights", "capacity")]
     options = [shell_option(option, value) for option, value in given if value is not None]
     return replace(

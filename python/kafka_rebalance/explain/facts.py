@@ -16,7 +16,7 @@ from kafka_rebalance.group.spec import counted
 class Fact:
     """One step of an algorithm; each subclass becomes a frozen dataclass when it is first used.
 
-    To make dataclasses of all facts would take longer than an explanation, which needs only a few.
+    Making dataclasses of all facts would take longer than an explanation, which needs only a few.
 
     `text` is a format string for the sentence, unless the subclass has its own `__str__`.
     """
@@ -230,7 +230,7 @@ class Dealt(Fact):
 class NextInCircle(Fact):
     """The member that gets the partition; the circle passed over `passed` members before it.
 
-    `before` is the partition before it in the row, with its member; None for the first partition.
+    `before` is the previous partition in the row, with its member; None for the first partition.
     """
 
     member_id: str

@@ -143,7 +143,7 @@ def comparison_notes(
     group, changes = compared.group, compared.changes
     found: list[Note] = []
     if not cheap:
-        # The rebalances that never end, of the group's own assignor and of the recommended one.
+        # Notes on rebalances that never end, under the group's own and the recommended assignor.
         names = dict.fromkeys([group.assignor, compared.recommended])
         ends = [_endless_with(name, compared) for name in names if name]
         found += [endless_note(one) for one in ends if one is not None]

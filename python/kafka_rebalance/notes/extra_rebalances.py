@@ -69,7 +69,7 @@ class Further(Frozen):
     """The result of up to `rejoins` additional rebalances, after the plan and after `draws` draws.
 
     `moves` is the smallest and the largest number of moves that they add to the plan's.
-    `partitions` end at another member because of them, after the plan or a draw.
+    `partitions` get another owner because of them, after the plan or a draw.
     """
 
     rejoins: int

@@ -50,7 +50,7 @@ _MOST_NAMED = 5
 
 
 class WayOut(Frozen):
-    """A change after which a hanging group's rebalance ends; if `for_good`, also all later ones."""
+    """A change after which a hanging rebalance ends and, if `for_good`, so does any later one."""
 
     change: str
     for_good: bool
@@ -313,7 +313,7 @@ def _ways_out(hung: GroupSpec, player: _Player) -> Iterator[WayOut]:
 
     subscribed = {topic for member in hung.members for topic in member.topics}
     topics = tuple(topic.name for topic in hung.topics if topic.name in subscribed)
-    # Of a switch, only the event that selects the new assignor is played: if earlier rebalances
+    # Only the event of a switch that selects the new assignor is played: if earlier rebalances
     # hang, that only delays the switch.
     ends_always = [_taken_over(SwitchAssignor(name)) for name in _ALWAYS_END]
     ends_always += Resubscribe(topics).events(hung)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Plays rounds of a group whose broker assigns: the broker computes a target, the members follow.
+"""Plays rounds of a broker-assigned group: the broker computes a target, and the members follow.
 
 A member keeps the partitions that both its old and its new target contain. It revokes the others at
 its next heartbeat. Their new owner gets them at its own next heartbeat. In a share group, no new

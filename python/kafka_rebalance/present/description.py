@@ -254,7 +254,7 @@ def _loads(
     idle = tuple(member_id for member_id, count in held.items() if not count)
     if idle and len(idle) < len(held):
         yield _idle(group, idle, fewer_partitions=possible.min == 0)
-    # Not for Kafka Streams, whose tasks are unknown here, nor `weighted`, which evens out loads.
+    # This excludes Kafka Streams, whose tasks are unknown here, and `weighted`: it balances loads.
     if (
         any(held.values())
         and balance.stddev > possible.stddev

@@ -195,7 +195,7 @@ def compare(
     """Plans the changes with each of `assignors`; None means all that a leader may run.
 
     Without changes, this plans the next rebalance of the present group. The group runs the
-    `assignor` in its line: if `leader_library` is librdkafka, its assignors are compared, too, but
+    `assignor` in its line: if `leader_library` is librdkafka, librdkafka's are compared, too, but
     replace none. The command `compare` replaces the group's assignor by the assignor of the
     leader's library, which `plans_by_leader` names.
 

@@ -215,7 +215,7 @@ _MEASURES = (
 )  # fmt: skip
 
 MEASURES_SAY = tuple(f"{measure.words.partition(' ')[0]} " for measure in _MEASURES)
-"""The verbs with which a reason goes on after its assignor if figures decide."""
+"""The verb after the assignor's name in a reason that a measure decided."""
 
 
 def _rank(group: GroupSpec, candidate: Candidate) -> tuple[float, ...]:

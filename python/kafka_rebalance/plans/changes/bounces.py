@@ -7,7 +7,7 @@ heartbeat of any member. A group with a leader reacts when all other members hav
 of them does this at its next heartbeat.
 
 Each other member sends one heartbeat per `interval` (ms), at an unknown time. All these times are
-taken as equally likely. After `away` ms, the chance that no heartbeat has come is `(1 - away /
+assumed to be equally likely. After `away` ms, the chance of no heartbeat so far is `(1 - away /
 interval) ** others`; the chance that at least one is missing is `1 - (away / interval) ** others`.
 A plan plays the likelier course: one rebalance for a restart, or two.
 

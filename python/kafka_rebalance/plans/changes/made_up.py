@@ -193,7 +193,7 @@ class MadeUp:
 
 
 def chosen_id(group_id: str, draw: int, count: int) -> bytes:
-    made = _core.uuid5(f"{group_id}/{draw}/{count}")  # version 5, where Java has 4
+    made = _core.uuid5(f"{group_id}/{draw}/{count}")  # version 5; Java's are of version 4
     return bytes((*made[:6], made[6] & 0x0F | 0x40, *made[7:]))
 
 

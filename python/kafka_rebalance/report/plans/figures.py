@@ -146,7 +146,7 @@ def range_text(
 
 
 def print_curve(plan: RebalancePlan) -> bool:
-    """Prints a summary, then a row for each value of the largest load, and the last row.
+    """Prints a summary, then the first row for each value of the largest load, and the last row.
 
     Returns whether the plan has a curve.
     """

@@ -65,7 +65,7 @@ class FleetSwitch(NamedTuple):
 
     @property
     def losing(self) -> list[str]:
-        """Returns the groups that will read fewer partitions in rack, and the shares."""
+        """Returns the groups that will read fewer partitions within their racks, and the shares."""
         return [f"{group_name(one)} {_shares(one)}" for one in self.can if _loses_racks(one)]
 
     @property
@@ -169,6 +169,6 @@ def _cells(row: _Row) -> Iterator[str]:
 
 
 def _shares(row: _Row) -> str:
-    """Returns the shares that are read in rack, before and after; "" if they look equal."""
+    """Returns the shares read within racks, before and after; "" if they round to equal texts."""
     texts = [share_text(row[f"rack_share_{when}"]) for when in ("before", "after")]
     return " to ".join(texts) if texts[0] != texts[1] else ""

@@ -279,7 +279,7 @@ def _print_samples(samples: Samples, names: Mapping[str, str], *, everything: bo
 
 
 def _ends_of(tp: TopicPartition, samples: Samples, names: Mapping[str, str]) -> str:
-    """Returns how often a partition moves, and who most often owns it at the samples' ends."""
+    """Returns how often a partition moves, and its most frequent owners when the samples end."""
     ends = ", ".join(
         f"{names.get(member_id, member_id)} in {count}"
         for member_id, count in samples.ends[tp].most_common(4)

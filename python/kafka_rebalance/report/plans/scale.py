@@ -30,7 +30,7 @@ _RANGES = (
 
 
 def print_scaled(found: Sequence[Scaled]) -> None:
-    """Prints one group's summary, rows and notes; of several groups, the rows of `_steps`."""
+    """Prints one group's summary, rows and notes; for several groups, the rows of `_steps`."""
     alone = len(found) == 1
     print_wrapped(f"{found[0].group_id}: {found[0].summary}." if alone else _answer(found))
     rows = [

@@ -218,8 +218,8 @@ def settled_text(one: Part[int | None]) -> str:
 
 
 def _not_stable(rebalances: int | None) -> str:
-    """Returns why a group is not stable when the next event comes, from its rebalances until then:
-    a static member that is away causes none.
+    """Returns why a group has not become stable before the next event. If there was no rebalance,
+    there is none to wait for: a static member that is away causes none.
     """
     return "not yet" if rebalances else "no rebalance"
 

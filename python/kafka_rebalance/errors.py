@@ -37,7 +37,7 @@ class AssignorThrows(GroupError):
 
     @classmethod
     def dies(cls, assignor: str, reason: str) -> "AssignorThrows":
-        """Returns the error for a group on which a C library's assignor ends its process."""
+        """Returns the error for a group on which a C library's assignor crashes its process."""
         return cls("assignor", f"{assignor} kills the leader's process here: {reason}")
 
 
@@ -66,11 +66,11 @@ class SwitchRefused(GroupError):
 
 
 NO_MEMBERS = "no-members"
-"""The `error_kind` of `NoMembersLeft` in columns. It is a result, and not counted as an error."""
+"""The `error_kind` of `NoMembersLeft` in columns, which is a result: it counts as no error."""
 
 
 class NoMembersLeft(GroupError):
-    """A change leaves the group without members. This is a result, but it has no assignment."""
+    """A change leaves the group without members. This is a result, but without an assignment."""
 
 
 def error_kind(error: GroupError) -> str:
@@ -102,7 +102,7 @@ class NotReachedError(ClusterError):
 
 
 class MissingExtra(KafkaRebalanceError, ImportError):
-    """An optional part of this package is not installed; the message has the command for it."""
+    """An optional part of this package is not installed; the message names the command for it."""
 
     def __init__(self, part: str, extra: str) -> None:
         checkout = f"pip install '.[{extra}]'"

@@ -256,7 +256,7 @@ class RunningBroker:
     ) -> list[StoredRecord]:
         """Appends a record for each value to a partition, with the time now; returns them.
 
-        Errors: GroupError if there is no such partition; TypeError for a text in place of bytes.
+        Errors: GroupError if there is no such partition; TypeError for a text instead of bytes.
         """
         for one in (key, value, *more):
             if not isinstance(one, bytes | None):

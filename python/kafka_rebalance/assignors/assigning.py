@@ -39,7 +39,7 @@ def assign(group: GroupSpec, assignor: str | None = None, *, engine: Engine = "r
 
     If `assignor` is None, the group's own assignor runs. The engine "rust" runs the compiled
     algorithm, "reference" the readable one in Python; their answers are equal. A custom assignor
-    runs in Python with either engine. The name of `balanced` may have a setting, as
+    runs in Python with either engine. The name of `balanced` may contain a setting, as
     "balanced?prefer=moves,rack,topics".
 
     Errors   GroupError at `assignor` for an unknown name, or if neither call nor group has a name;

@@ -33,7 +33,7 @@ class Job(Frozen):
     wanted: frozenset[str]
     """For Parquet, the paths of the columns to read, as in `row_batches`."""
     kept: "pa.Schema"
-    """For Parquet, the input's columns that are copied behind the answers, with output types."""
+    """For Parquet, the input's columns that are appended to the answers, with output types."""
     has_cluster: bool
     directory: str
     has_label: bool = False

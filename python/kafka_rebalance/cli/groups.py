@@ -432,7 +432,7 @@ def _unaffected(group: GroupSpec, args: argparse.Namespace) -> list[str]:
 
 
 def error_text(error: GroupError, changes: Sequence[object]) -> str:
-    """Returns the text of an error, with the change in place of a path such as `changes[0]`."""
+    """Returns the text of an error; the change replaces a path such as `changes[0]`."""
     for i, change in enumerate(changes):
         if error.path == f"changes[{i}]":
             return f"{change}: {error.problem}"

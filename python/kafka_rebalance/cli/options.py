@@ -32,7 +32,7 @@ def whole(least: int) -> Callable[[str], int]:
 
 
 def path(text: str) -> "Path":
-    from pathlib import Path  # most prompts write no file, and it imports slowly
+    from pathlib import Path  # slow to import, and most commands write no file
 
     return Path(text)
 

@@ -96,7 +96,7 @@ def served_topics(args: argparse.Namespace) -> "list[ServedTopic]":
 
 
 def _topics(args: argparse.Namespace) -> Iterator[tuple[str, int, Any, str]]:
-    """Yields name, partitions, racks and place in the options; errors name the place."""
+    """Yields name, partitions, racks, and the option with its line, which errors name."""
     if args.topics_of is not None:
         with args.topics_of.open("rb") as source:
             for number, line in group_lines(source):
@@ -106,7 +106,7 @@ def _topics(args: argparse.Namespace) -> Iterator[tuple[str, int, Any, str]]:
                 except GroupError as error:
                     raise GroupError(path, str(error)) from None
                 for topic in topics:
-                    if topic.partitions:  # 0: the topic is deleted, but a member still owns some
+                    if topic.partitions:  # 0: deleted, but a member still owns partitions
                         yield topic.name, topic.partitions, topic.racks, path
     for text in args.topic:
         yield *topic_count(text), None, "--topic"

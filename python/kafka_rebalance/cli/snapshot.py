@@ -107,7 +107,7 @@ class _Counts:
             from kafka_rebalance.present.triage import TriagedGroup
 
             found = TriagedGroup(line["group_id"], None, "Stable", ())
-            with suppress(GroupError):  # with an unknown assignor, the line is written all the same
+            with suppress(GroupError):  # the line of an unknown assignor is written, too
                 found = TriagedGroup.of(describe(GroupSpec.from_dict(line)))
             self._written.append(replace(found, described=None))
         assignor = line.get("assignor")

@@ -61,7 +61,7 @@ _SELECTION = """
 
 
 def show_all(args: argparse.Namespace, patterns: Sequence[str] | None, show: _Shows) -> int:
-    """Shows the groups that fit a pattern (None: all); `show` shows a group that is alone."""
+    """Shows the groups that match a pattern (None: all); `show` shows a group that is alone."""
     look = _Look(args, patterns)
     found = look.read()
     if len(found) == 1 and patterns is None and not args.only:
@@ -79,7 +79,7 @@ def show_all(args: argparse.Namespace, patterns: Sequence[str] | None, show: _Sh
 def triaged(
     args: argparse.Namespace, patterns: Sequence[str] | None, *, counts: bool = False
 ) -> tuple[list[triage.TriagedGroup], list[BadGroup]]:
-    """Returns the groups that fit a pattern (None: all), and the errors of other groups.
+    """Returns the groups that match a pattern (None: all), and the errors of other groups.
 
     With `counts`, the groups of a cluster have their number of rebalances.
     """
@@ -89,7 +89,7 @@ def triaged(
 
 
 class _Look(Mutable):
-    """One reading of the groups that fit a pattern. `listed` are all groups of the cluster."""
+    """One reading of the groups that match a pattern. `listed` are all groups of the cluster."""
 
     args: argparse.Namespace
     patterns: Sequence[str] | None

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Plays a plan while old and new subscriptions mix: members change theirs at different moments.
 
-1. A draw puts the members in a random order, and cuts this order into parts. The members of a part
-   change their subscriptions at one moment; then the group settles. If racks are known, the draw
+1. A draw puts the members in a random order, and divides them into parts. The members of a part
+   change their subscriptions simultaneously; then the group settles. If racks are known, the draw
    places replicas of new topics in random racks; a plan leaves these racks unknown.
 
 Source   librdkafka 2.16 (rd_kafka_cgrp_metadata_update_check); ConsumerCoordinator.poll asks for
@@ -94,7 +94,7 @@ class _Apart(Change):
         return [event(part) for part in self._parts(list(topics))]
 
     def _placed(self, group: GroupSpec, topics: tuple[Topic, ...]) -> Iterator[Topic]:
-        """Yields the topics; new ones get random racks, as many as the old partition with the most."""
+        """Yields the topics; new ones get random racks: as many as an old partition has at most."""
         random, known = Random(f"{self.draw}/racks"), {topic.name for topic in group.topics}
         placed = [racks for topic in group.topics for racks in topic.racks or ()]
         racks = sorted({rack for one in placed for rack in one if rack is not None})

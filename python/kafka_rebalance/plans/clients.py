@@ -265,7 +265,7 @@ def recipe(client: ClientLibrary, old: str, new: str) -> Recipe:
     """Returns the recipe for a change of assignor with this client.
 
     If only another library has `old`, the recipe begins with this client's assignor of that name.
-    One rolling bounce is enough if `old` and `new` have one name in JoinGroup.
+    One rolling bounce is enough if `old` and `new` share a name in JoinGroup.
     """
     if bare(new) not in client.assignors:
         return Recipe(client.name, "none")

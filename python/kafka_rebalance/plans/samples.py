@@ -42,7 +42,7 @@ FEWEST_DRAWS, MOST_DRAWS = 8, 32
 
 @dataclass(frozen=True, slots=True)
 class Samples(LazyFields):
-    """The last owner of each partition in `draws` plays of a plan with other ids.
+    """The last owner of each partition in `draws` runs of a plan with other ids.
 
     `moved[tp]` is the number of draws in which the partition changes its owner. `ends[tp]` counts
     the draws by the last owner: a member id of the given group, or NEW. `planned[tp]` is the last

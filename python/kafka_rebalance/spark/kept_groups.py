@@ -12,7 +12,7 @@
 A micro-batch has five steps:
 
 1. Select the records that the table does not contain yet: `offset >= next[partition]`. If there are
-   none, go on with step 5.
+   none, continue with step 5.
 2. Add them to the current table, and keep the last record of each key.
 3. Write the result to a new directory, whose name no other run uses.
 4. Replace `current.json` in one step (write beside it, fsync, rename): if the process is killed, no
@@ -114,7 +114,7 @@ class Pointer(Frozen):
             return cls(**json.loads((path / CURRENT).read_text(encoding="utf-8")))
         except FileNotFoundError:
             made = sorted(one.name for one in path.glob("v-*") if _TABLE.fullmatch(one.name))
-            # After a kill, the first table may be without a pointer; a later table never is.
+            # After a kill, the first table may have no pointer; every later table has one.
             if made and made[-1] >= "v-00000002":
                 raise _damaged(path / CURRENT, f"is gone, {made[-1]} is there") from None
             return None

@@ -32,7 +32,7 @@ def probe_executors(
 
     Spark decides which executors run the tasks. Errors: SparkFailedError with one sentence if a
     task lacks pyarrow, or has another version of this package or of Python than the driver; also if
-    the tasks do not end within `seconds`, because a job might then wait for ever.
+    the tasks do not finish within `seconds`, because a job might then wait forever.
     """
     frame = _pythons(spark, tasks)
     tag = "kafka-rebalance probe"

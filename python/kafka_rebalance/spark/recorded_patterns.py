@@ -78,7 +78,7 @@ def each_group(
 ) -> DataFrame:
     """Returns the rows of `answer`, which is called with all rows of one group at a time.
 
-    `frame` holds rows with equal `keys` next to each other; a group may go on in the next batch.
+    Rows with equal `keys` must be next to each other; a group may continue in the next batch.
     """
     arrow = arrow_schema(schema)
 

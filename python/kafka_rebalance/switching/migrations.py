@@ -26,7 +26,7 @@ _KAFKAS_DEFAULT = ("range", "cooperative-sticky")
 class Migration(Frozen):
     """The rolling bounces from `old` to `new`, as played, and a recipe for each client library.
 
-    There are two bounces, or one if the assignors have one protocol name, or if they are assignors
+    There are two bounces, or one if the assignors share a protocol name, or if they are assignors
     of the brokers (KIP-848, `remote_bounce`). If `old` is `new`, the group is eager before
     (`lists_eager`), and its members list only this assignor afterwards.
 

@@ -194,7 +194,7 @@ class GeneralBuild:
                 self.relocate(tp, previous)
                 return True
         if not self.fixed and size <= self.by_size[0][0] + 1:
-            # No subscriber has few enough to take it, and no fixed one makes Kafka's class throw.
+            # No subscriber has few enough partitions, and no fixed one makes Kafka's class throw.
             return False
         subscribers = self.subscribers[tp.topic]
         if self.fixed:
@@ -326,7 +326,7 @@ def score(assignment: dict[str, list[TopicPartition]]) -> int:
 class Owners:
     """The order of the members in Kafka's hash map `currentAssignment`.
 
-    Step 5 removes the fixed members, and the end of the algorithm adds them again. This can change
+    Step 5 removes the fixed members, and the algorithm adds them again at the end. This can change
     the order of members whose slot of the hash map is a tree. If two members hold one partition,
     the order decides which of them counts as its owner.
     """

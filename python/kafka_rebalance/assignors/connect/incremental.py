@@ -212,7 +212,7 @@ def _handle_lost(leader: _Leader, lost: Work) -> Work:
         return Work()
     present = {worker.worker for worker in leader.workers}
     if leader.scheduled_ms <= 0 and present.issuperset(leader.memory.members):
-        return lost  # no worker is missing, so there is none to wait for
+        return lost  # no worker is missing, so waiting would be useless
     if leader.max_delay_ms == 0:
         return lost
     if 0 < leader.scheduled_ms <= leader.now_ms:

@@ -25,7 +25,7 @@ null matches all. A partition moves away from its holder, who may not be its own
 
 Order    members by (partitions owned, id); dicts are read in reverse, as in `claims.py`.
 Cost     O(moves * C) at worst: the test after a move reads all C pairs (candidate, partition).
-Errors   AssignorThrows where the leader's process dies; NeverEnds.
+Errors   AssignorThrows where the leader's process crashes; NeverEnds.
 Source   librdkafka 2.16 (rd_kafka_sticky_assignor_assign_cb).
 """
 
@@ -59,8 +59,8 @@ def assign(
 class SentRacks:
     """The racks of members and partitions.
 
-    If racks make no difference, every member counts as one without a rack; else a subscription
-    older than version 3 ends the leader's process.
+    If racks make no difference, all members are treated as having no rack. Otherwise, a
+    subscription below version 3 crashes the leader.
     """
 
     def __init__(

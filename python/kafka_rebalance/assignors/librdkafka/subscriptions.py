@@ -2,8 +2,8 @@
 """The orders in which a librdkafka leader sees members and topics.
 
 The leader ignores a member with an empty subscription: it gets nothing, and its claims do not
-count. The others have the order of the JoinGroup response; topics have the order of the Metadata
-response. Names are compared by their UTF-8 bytes.
+count. The others are in the order of the JoinGroup response; topics are in the order of the
+Metadata response. Names are compared by their UTF-8 bytes.
 
 Source   librdkafka 2.16 (rd_kafka_group_member_cmp, rd_list_sort).
 """

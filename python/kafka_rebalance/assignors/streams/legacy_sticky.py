@@ -14,12 +14,12 @@
 5. Stateful tasks get each standby replica as in 3, from the processes without the task.
 6. Standby tasks are swapped by racks.
 
-The algorithm has three forms. `fallback` (`keep`, without racks) runs in place of high availability
+The algorithm has three forms. `fallback` (`keep`, without racks) runs instead of high availability
 while end offsets are not known. `legacy_sticky` is an internal setting. `sticky` is KIP-924's
 `StickyTaskAssignor`: to have more room is to have a smaller load; its racks need both costs, take
 processes in hash order, and count changelogs of active tasks too (once if they are inputs).
 
-Order    processes and tasks have the order of their `HashMap`s and `HashSet`s.
+Order    processes and tasks are in the order of their `HashMap`s and `HashSet`s.
 Differs  `sticky` gives standby replicas in the order of identity hashes, which differ from run to
          run, so with replicas Kafka has several possible answers. Ours takes tasks in order.
 Source   LegacyStickyTaskAssignor, FallbackPriorTaskAssignor; StickyTaskAssignor of

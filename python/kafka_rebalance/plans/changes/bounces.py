@@ -2,7 +2,7 @@
 """Members that restart: each is away for a time, then back with a new id. Mirror: bounces.rs.
 
 If a member is away long enough, the group rebalances without it, and then with it. If the member
-returns earlier, there is one rebalance. A broker that assigns reacts to the leave at the next
+returns earlier, there is one rebalance. A broker that assigns reacts to the departure at the next
 heartbeat of any member. A group with a leader reacts when all other members have joined again; each
 of them does this at its next heartbeat.
 

@@ -171,7 +171,7 @@ class MadeUp:
     def place(
         self, name: str, basis: Basis, names: Sequence[str], taken: Collection[str] = ()
     ) -> str:
-        """Returns a name in place of the guess `name`, at another position in the sorted `names`.
+        """Returns a name instead of the guess `name`, at another position in the sorted `names`.
 
         For the first newcomer, each draw takes another position, so that the draws together spread
         over all positions. For a later newcomer, a random distance is added to its position. Draw 0

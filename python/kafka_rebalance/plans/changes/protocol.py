@@ -14,9 +14,9 @@ To "consumer":
    again, and an eager member first revokes all its partitions.
 
 To "classic": the broker assigns until the last member of the consumer protocol has left, or has
-been replaced by a static member. After a leave, the leader assigns at once; after a replacement,
-the group keeps its assignment. A classic member that joins before that gets a bare UUID as its id
-from the broker; after that, the id begins with the client id, and sorts elsewhere.
+been replaced by a static member. If it left, the leader assigns at once; if it was replaced, the
+group keeps its assignment. A classic member that joins while the broker assigns gets a bare UUID
+as its id; one that joins later gets an id that begins with the client id, and sorts elsewhere.
 
 Source   GroupMetadataManager: convertToConsumerGroup, convertToClassicGroup, classicGroupJoin (an
          empty consumer group becomes classic), classicGroupJoinToConsumerGroup (ids); KIP-848.

@@ -195,7 +195,7 @@ def total_cells(one: measure.Totals, held: str) -> list[str]:
 
 
 def print_settlings(runs: Mapping[str, Run]) -> None:
-    """Prints the time to settle after each event; events at one time count as one."""
+    """Prints the time to settle after each event; simultaneous events count as one."""
     tables = {name: list(parts_of(run)) for name, run in runs.items()}
     first = next(iter(tables.values()))
     what = [f"{cut(each.what, 40)} at {each.at_ms / 1000:,.1f} s" for each in first]

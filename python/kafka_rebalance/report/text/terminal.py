@@ -23,7 +23,7 @@ from io import TextIOWrapper
 
 from kafka_rebalance.errors import shown
 
-TYPE_CHECKING = False  # `typing` imports slowly; type checkers take this name as true
+TYPE_CHECKING = False  # `typing` is slow to import; type checkers assume True
 if TYPE_CHECKING:
     from typing import Any, BinaryIO, TextIO
 

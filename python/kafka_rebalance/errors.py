@@ -57,7 +57,7 @@ class NeverEnds(AssignorThrows):
 class NotAffected(GroupError):
     """A change names a topic, member, client or rack that this group does not have.
 
-    Or it switches to an assignor or protocol that the group has already.
+    Or it switches to an assignor or protocol that the group already uses.
     """
 
 
@@ -66,11 +66,11 @@ class SwitchRefused(GroupError):
 
 
 NO_MEMBERS = "no-members"
-"""The `error_kind` of `NoMembersLeft` in columns, which is a result: it counts as no error."""
+"""The `error_kind` of `NoMembersLeft` in columns: a result, which does not count as an error."""
 
 
 class NoMembersLeft(GroupError):
-    """A change leaves the group without members. This is a result, but without an assignment."""
+    """A change leaves the group without members: a result, but one without an assignment."""
 
 
 def error_kind(error: GroupError) -> str:
@@ -149,7 +149,7 @@ def shown(text: str) -> str:
     r"""Returns a name from outside in visible form: for tables, sentences, pages and pictures.
 
     A client or a broker accepts any string as a group id or a client id. Characters that move the
-    cursor, change the order of reading, break the line or leave no ink are written as JSON escapes.
+    cursor, change the reading order, break the line or are invisible are written as JSON escapes.
     So a line of JSON keeps its value when `shown` has escaped it.
 
     >>> print(shown("a\x1b[2J\u202eb\nc"))

@@ -42,7 +42,7 @@ def assign(group: GroupSpec, assignor: str | None = None, *, engine: Engine = "r
     runs in Python with either engine. The name of `balanced` may contain a setting, as
     "balanced?prefer=moves,rack,topics".
 
-    Errors   GroupError at `assignor` for an unknown name, or if neither call nor group has a name;
+    Errors   GroupError at `assignor` for an unknown name, or if neither call nor group names one;
              GroupError at `assignment` for a wrong answer of a custom assignor; AssignorThrows
              if Kafka's class throws; TypeError for a wrong type of group or name.
     """

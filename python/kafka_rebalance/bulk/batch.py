@@ -112,7 +112,7 @@ def _texts(changes: "Sequence[Change | str]") -> list[str]:
 
 
 def _answers(groups: object, work: Callable[[object], Any]) -> Any:
-    """Returns the answers for any form of groups. Errors: TypeError for another form."""
+    """Returns the answers for groups in any accepted form. Errors: TypeError for another form."""
     try:
         import pyarrow as pa
     except ImportError:

@@ -25,7 +25,7 @@ _ROW_GROUP_BYTES = 32 * 1024 * 1024
 
 
 class Job(Frozen):
-    """The work for each group (`verb`: assign, plan or compare), and the place of the answers."""
+    """The work for each group (`verb`: assign, plan or compare), and where the answers go."""
 
     verb: str
     calls: Sequence[Call]

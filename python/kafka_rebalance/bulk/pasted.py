@@ -54,7 +54,7 @@ _SAID = re.compile(r"onsumer group '(.*)' (does not exist|is rebalancing|has no 
 _NOISE = re.compile(r"\[?\d{4}-\d\d-\d\d|SLF4J|log4j|WARN|ERROR|OpenJDK|Picked up|Error:|Warning:")
 _RUN = re.compile(r"([\w.\-]*)(\()?(?(2)|:)(\d{1,19}(?:,\d{1,19})*)(?(2)\))")
 _MADE_BY_MEMBER = re.compile(r"[\w\-]{22}")
-"""The id that a member of the consumer protocol makes for itself."""
+"""Matches the id that a member of the consumer protocol makes for itself."""
 _MOST_SAID = 1000
 _MOST_IDLE = 10_000
 _EMPTY = "Empty, it has no members"
@@ -72,7 +72,7 @@ _SHOW_MORE = (
 
 
 class Pasted(NamedTuple):
-    """The lines that pasted tables become.
+    """The result of reading pasted tables.
 
     `lines` are pairs (number in the text, contract line), `assumed` the keys of ASSUMED that apply,
     `empty` the groups without members.
@@ -97,7 +97,7 @@ class _Head(NamedTuple):
         ends = (*self.starts[1:], None)
         cells = [line[a:b].strip() for a, b in zip(self.starts, ends, strict=True)]
         if any(line[start - 1 : start].strip() for start in self.starts[1:]):
-            cells = line.split(None, len(self.columns) - 1)  # a long cell has moved the next cells
+            cells = line.split(None, len(self.columns) - 1)  # a long cell has shifted the next ones
         row = dict(zip(self.columns, cells, strict=False))
         is_row = all(_is_number(row[name], name) for name in _NUMBERS & row.keys())
         return row if is_row and len(row) == len(self.columns) else None

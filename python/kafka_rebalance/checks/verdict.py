@@ -76,7 +76,7 @@ KINDS = {
 class Problem(NamedTuple):
     """A problem of a group, or of a client: then `group_id` is its file (and document in the file).
 
-    `file` and `line` are the place of the problem.
+    `file` and `line` locate the problem.
     """
 
     group_id: str

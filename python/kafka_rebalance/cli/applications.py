@@ -84,7 +84,7 @@ _PLANNED = """
 
 
 def refuse_planned(args: argparse.Namespace) -> None:
-    """Ends a command that plays no application, if an option for applications is given."""
+    """Refuses the options for applications, for a command that plays no application."""
     names = *_SETTINGS, "stateful", "streams_config", "since", "new_setting"
     for name in (*names, "session_timeout", "restore_rate", "write_rate"):
         if getattr(args, name) not in (None, []):
@@ -138,7 +138,7 @@ def planned_application(
 def compared_settings(
     args: argparse.Namespace, group: GroupSpec, one: "Replay", changes: Sequence[Change]
 ) -> "list[ComparedSettings]":
-    """Returns the changes' plan under each setting. Errors: those of `planned_application`."""
+    """Returns a plan of the changes for each setting. Errors: those of `planned_application`."""
     from kafka_rebalance.applications.comparison import compare_settings
 
     options = _options(args, group, one)
@@ -164,7 +164,7 @@ def _options(args: argparse.Namespace, group: GroupSpec, one: "Replay") -> dict[
 
 
 def _properties(args: argparse.Namespace) -> Mapping[str, str]:
-    """Returns the application's properties; a consumer's property also without its prefix."""
+    """Returns the application's properties; those of consumers also without their prefix."""
     if args.streams_config is None:
         return {}
     from kafka_rebalance.live.java_properties import parse_properties

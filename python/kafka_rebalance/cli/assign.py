@@ -96,7 +96,7 @@ _NEXT_ROUNDS = (
 
 
 def _next_round(line: bytes, args: argparse.Namespace) -> str:
-    """Returns a sentence on partitions that wait for round 2, to be revoked first; "" if none."""
+    """Returns a sentence on partitions that move only in round 2; "" if there are none."""
     from kafka_rebalance.plans.rebalance_plan import plan
 
     group = GroupSpec.from_json(line, max_partitions=args.max_partitions)

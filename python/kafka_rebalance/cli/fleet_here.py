@@ -115,7 +115,7 @@ class Here:
         return {}  # only records have causes of errors
 
     def worst(self, figure: str, most: int, change: str | None = None) -> list[dict[str, Any]]:
-        """Returns the groups with the largest value of a figure, if above 0; ties by id. If `fleet
+        """Returns the groups in which a figure is largest and above 0; ties go by id. If `fleet
         summary` has planned, `change` selects the plans of one change.
         """
         columns, of = _FIGURES[figure]
@@ -202,7 +202,7 @@ class Here:
         return {"error": error, "groups": groups}
 
     def rows(self, names: Sequence[str]) -> Iterator[dict[str, Any]]:
-        """Yields rows with these columns of the answers, after `cluster` if they contain it."""
+        """Yields rows with these columns of the answers, after any column `cluster`."""
         keys = ["cluster"] * self._has_cluster
         for table in read_columns(self._answers, [*keys, *names]):
             yield from table.to_pylist()

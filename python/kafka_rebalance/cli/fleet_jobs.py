@@ -56,7 +56,7 @@ class OnSpark:
         return left, lambda: {**left_out(), **passed_over()}
 
     def answer(self) -> tuple["Done", dict[str, int]]:
-        """Runs the job, on rows or on files in tasks; also returns how many groups it left out."""
+        """Runs the job on rows or on files; also returns how many groups it left out, by reason."""
         from kafka_rebalance.spark import files, functions, jobs
 
         args, counts = self.args, _counts(self.args.word)
@@ -83,7 +83,7 @@ class OnSpark:
         return {row[0]: row[1] for row in found.groupBy("cause").sum("records").collect()}
 
     def rows(self, names: Sequence[str]) -> Iterator[dict[str, Any]]:
-        """Yields rows with these columns of the answers, after `cluster` if they contain it."""
+        """Yields rows with these columns of the answers, after any column `cluster`."""
         from kafka_rebalance.spark import schema
 
         answers = self._spark.read.parquet(self.args.output)
@@ -134,7 +134,7 @@ class OnSpark:
         args = self.args
         how = {"assignor": args.assignor, "max_partitions": args.max_partitions}
         planned = plan_each_change(self._read[0], changes, **how)
-        # The change is a column, never a directory name: it may contain a rack, and so any text.
+        # The change is a column, never a directory name: it may name a rack, in any characters.
         target = f"{output}/plans"
         jobs.write(planned, target, overwrite=args.overwrite, plain=self.plain)
         self._plans = self._spark.read.parquet(target)

@@ -56,7 +56,7 @@ class BadGroup(NamedTuple):
 
 
 def add_arguments(parser: argparse.ArgumentParser, only: Container[str] | None = None) -> None:
-    """Adds the options for input and output, and for changes; `only` is for `add_changes`."""
+    """Adds the options for input and output, and for changes; `only` is passed to `add_changes`."""
     add_input(parser)
     add_changes(parser, only)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`kafka-rebalance history`: which groups rebalanced, why, and what would have helped."""
+"""`kafka-rebalance history`: shows which groups rebalanced, why, and what would have helped."""
 
 import argparse
 import gzip

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 MOST_DIGITS = 10
-"""The most digits of a number: Python's time to read it grows with the square of the digits."""
+"""The most digits of a number: Python's time to parse one grows with the square of their count."""
 
 
 def whole(least: int) -> Callable[[str], int]:

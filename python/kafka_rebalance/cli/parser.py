@@ -154,7 +154,7 @@ class _Command(_Parser):
     _is_intermixing = False
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
-        # While `_is_intermixing`, argparse has called this method from the call below.
+        # If `_is_intermixing`, argparse calls this method during the call below.
         if self._subparsers is not None or self._is_intermixing:
             return super().parse_known_args(args, namespace)
         self._is_intermixing = True

@@ -18,6 +18,6 @@ def is_pattern(name: str) -> bool:
 
 
 def wanted(args: argparse.Namespace) -> Callable[[str], bool]:
-    """Returns a function: whether a group id matches a pattern; without patterns, every id does."""
+    """Returns a function that checks whether a group id matches a pattern; without any, all do."""
     patterns = args.group
     return lambda name: patterns is None or any(fnmatchcase(name, one) for one in patterns)

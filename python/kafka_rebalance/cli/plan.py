@@ -153,7 +153,7 @@ def _answer(
 
 
 def _notes(one: _Answer, args: argparse.Namespace, *, cheap: bool = False) -> tuple[Note, ...]:
-    is_own = args.assignor is None  # else notes do not advise `compare`: it plays the group's own
+    is_own = args.assignor is None  # else no note advises `compare`, which plays the own assignor
     return plan_notes(one.planned, one.led, draws=args.samples, is_own=is_own, cheap=cheap)
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`kafka-rebalance serve`: a broker for tests of consumers, with records in memory."""
+"""`kafka-rebalance serve`: runs a broker for tests of consumers, with records in memory."""
 
 import argparse
 import asyncio
@@ -121,7 +121,7 @@ async def _serve(server: "Server") -> None:
     async with contextlib.AsyncExitStack() as stack:
         try:
             await stack.enter_async_context(server)
-        except (socket.gaierror, UnicodeError) as error:  # UnicodeError: no host can have the name
+        except (socket.gaierror, UnicodeError) as error:  # UnicodeError: not a host name
             host = json.dumps(server.connections.host, ensure_ascii=False)
             problem = f"{host} is not an address of this machine, as 127.0.0.1: {error}"
             raise GroupError("--host", problem) from None

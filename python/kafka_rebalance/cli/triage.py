@@ -61,7 +61,7 @@ _SELECTION = """
 
 
 def show_all(args: argparse.Namespace, patterns: Sequence[str] | None, show: _Shows) -> int:
-    """Shows the groups that match a pattern (None: all); `show` shows a group that is alone."""
+    """Shows the groups that match a pattern (None: all); `show` is called for a single group."""
     look = _Look(args, patterns)
     found = look.read()
     if len(found) == 1 and patterns is None and not args.only:
@@ -81,7 +81,7 @@ def triaged(
 ) -> tuple[list[triage.TriagedGroup], list[BadGroup]]:
     """Returns the groups that match a pattern (None: all), and the errors of other groups.
 
-    With `counts`, the groups of a cluster have their number of rebalances.
+    With `counts`, the groups of a cluster include their number of rebalances.
     """
     look = _Look(args, patterns)
     rows, bad = look.triaged(look.read())
@@ -152,7 +152,7 @@ class _Look(Mutable):
         return any(fnmatchcase(group_id, one) for one in self.patterns)
 
     def _missing(self, found: Sequence[GroupSpec | BadGroup]) -> Iterator[BadGroup]:
-        """Yields an error for each name and pattern that no group fits."""
+        """Yields an error for each name and pattern that no group matches."""
         ids = (one.group_id for one in found if one.group_id is not None)
         there = [*dict.fromkeys([*ids, *self.listed])]
         for pattern in self.patterns or ():
@@ -160,7 +160,7 @@ class _Look(Mutable):
                 yield no_such_group(pattern, self.args.file or self.args.bootstrap_server, there)
 
     def _of_cluster(self) -> Iterator[GroupSpec | BadGroup]:
-        """Yields all groups but Connect's; one without members is an error with its state."""
+        """Yields all groups but Connect's; a group without members as an error with its state."""
         named = self.patterns is not None and not any(map(is_pattern, self.patterns))
         left: list[BadGroup] = []
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`kafka-rebalance watch`: each rebalance of live groups, why, and whether it was as predicted."""
+"""`kafka-rebalance watch`: prints each rebalance of live groups, why, and if it was predicted."""
 
 import argparse
 import queue

@@ -40,7 +40,7 @@ class Unknown(Fact):
     """The assignor's steps are unknown, and no other assignor's steps are shown instead.
 
     `page` is the page that describes the assignor, or "". `kafkas` is Kafka's assignor of this
-    name, if its answer can be explained; `agrees` is True if both choose one member.
+    name, if its answer can be explained; `agrees` is True if both choose the same member.
     """
 
     assignor: str
@@ -71,7 +71,7 @@ class Remembered(Fact):
 
 
 class Alike(Fact):
-    """The steps are unknown. Kafka's assignor `kafkas` has an equal answer; its facts follow.
+    """The steps are unknown. Kafka's assignor `kafkas` returns an equal answer; its facts follow.
 
     `reads_other_claims` is True for a class that reads its own library's user data.
     """
@@ -94,7 +94,7 @@ class Alike(Fact):
 
 
 class NotAlike(Fact):
-    """The steps are unknown, and `kafkas`, the most similar assignor, has another answer.
+    """The steps are unknown, and `kafkas`, the most similar assignor, returns another answer.
 
     `where` is the page that describes the assignor, in brackets, or "".
     """

@@ -95,7 +95,7 @@ _USER_DATA_READ: dict[str, UserData | None] = {
     "kafka-python/sticky": None,
     "aiokafka/sticky": "partitions",
 }
-"""A class that reads its library's user data -> the `Member.user_data` that Java's reads equally.
+"""A class that reads its library's user data -> the equivalent `Member.user_data` for Java's.
 
 kafka-python writes partitions and a generation, but not in Java's form; None means Java's form.
 aiokafka writes partitions without a generation.

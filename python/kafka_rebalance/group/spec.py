@@ -84,7 +84,7 @@ class GroupSpec:
     ) -> "GroupSpec":
         """Reads a parsed contract line. Errors: GroupError with the path of the wrong field.
 
-        `contract.py` reads the lines that the core cannot: wrong ones, or with types beyond JSON's.
+        `contract.py` reads lines that the core cannot: wrong ones, and those with non-JSON types.
         """
         found = _core.read_fields(fields, max_partitions)
         if found is not None and cls is GroupSpec:

@@ -40,7 +40,7 @@ def plan_notes(
     """Returns the notes on a plan: its assumptions, its risks, and the facts that are unknown.
 
     `led` are the plans of all possible leaders (`plans_by_leader`), if `plan` is one of them. Each
-    rebalance beside the plan is played with at most `draws` draws (sets of random ids and orders);
+    additional rebalance is played with at most `draws` draws (sets of random ids and orders);
     None means a limit by the group's size. `is_own` is False if the group runs an assignor other
     than the plan's. With `cheap`, no rebalance is played, and the notes that need one are left out.
     """

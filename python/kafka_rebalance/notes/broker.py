@@ -344,7 +344,7 @@ def _named(members: list[str], one: str, more: str) -> str:
 
 
 def _moved(plan: RebalancePlan) -> Iterator[tuple[TopicPartition, str | None, str | None]]:
-    """Yields (partition, owner before, after); a member that came back has its first id."""
+    """Yields (partition, owner before, after); a member that came back is named by its first id."""
     origins = plan.steps[-1].origins
     before = {tp: member for member, owned in plan.before.items() for tp in owned}
     after = {

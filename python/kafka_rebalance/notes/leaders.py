@@ -23,7 +23,7 @@ _DIALECTS = {
 def leading(led: Sequence[LedPlan], shown: LedPlan) -> Iterator[Note]:
     """Yields notes on the leaders of the shown plan, and on the plan of each other leader."""
     if has_no_answer(led):
-        return  # the note "no answer" gives the reason
+        return  # the note "no answer" states the reason
     lead = f"{_members(shown)} {'leads' if len(shown.leaders) == 1 else 'may lead'}"
     if (library_of(shown.assignor) and shown.leaders) or len(led) > 1:
         where = f": {lead}" if shown.leaders else ""

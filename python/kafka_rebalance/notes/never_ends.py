@@ -206,7 +206,7 @@ class _Ended(NamedTuple):
 
 
 class _Player(Mutable):
-    """Plays rebalances. Each play reduces `plays` by 1, and `work` by the group's size."""
+    """Plays rebalances. Each one reduces `plays` by 1, and `work` by the group's size."""
 
     engine: Engine
     plays: int
@@ -245,7 +245,7 @@ class _Player(Mutable):
     def play_alone(self, group: GroupSpec, change: Change | None = None) -> _Ended:
         """Plays a change with one event, or (None) the next rebalance, in the given group.
 
-        The returned group is of use only if its rebalance hangs.
+        The returned group is meaningful only if its rebalance hangs.
         """
         changes = () if change is None else (change,)
         if self.engine == "rust" and is_built_in(group, changes):

@@ -89,7 +89,7 @@ def other_pause(plan: RebalancePlan) -> OtherPause | None:
 
 
 def _by_origin(plan: RebalancePlan) -> set[tuple[str, TopicPartition]]:
-    """Returns (owner, partition) at the plan's end; owners have their first ids."""
+    """Returns (owner, partition) at the plan's end; owners are named by their first ids."""
     origins = plan.steps[-1].origins
     return {(origins.get(member_id, member_id), tp) for member_id, tp in _ends(plan)}
 

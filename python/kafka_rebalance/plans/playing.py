@@ -139,7 +139,7 @@ def as_it_began(group: GroupSpec, last: Step) -> GroupSpec:
 
 
 def at_change(error: GroupError, i: int) -> GroupError:
-    """Returns an error of a change with the change's index in its path; other errors unchanged."""
+    """Returns the error, with the change's index in its path if it is an error of a change."""
     if error.path != "change":
         return error
     return type(error)(f"changes[{i}]", error.problem)

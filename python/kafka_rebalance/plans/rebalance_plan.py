@@ -284,7 +284,7 @@ class RebalancePlan(Frozen):
         """Returns lines that explain, round by round, why a partition such as `t-3` got its owner.
 
         Each round has a heading, the assignor's steps, and the owners before and after it. With
-        `samples`, the summary says whether the last owner depends on guesses.
+        `samples`, the summary reports whether the last owner depends on guesses.
 
         Errors   GroupError at `partition` if no group of the plan has this partition.
         """

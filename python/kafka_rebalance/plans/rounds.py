@@ -333,7 +333,7 @@ def subscribed_partitions(group: GroupSpec) -> Iterator[TopicPartition]:
 
 
 def unsubscribed(before: GroupSpec, after: GroupSpec) -> tuple[TopicPartition, ...]:
-    """Returns the partitions of topics that had subscribers before and, as they exist, none after.
+    """Returns the partitions of topics that lose their last subscriber, but still exist.
 
     A streams group has none: each of its members can run every task.
     """

@@ -19,7 +19,7 @@ Totals = Any
 
 
 class Bin(Frozen):
-    """How many groups have a figure from `low` to `high`, both included."""
+    """The number of groups whose figure is from `low` to `high`, both included."""
 
     low: int
     high: int

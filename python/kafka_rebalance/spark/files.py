@@ -66,7 +66,7 @@ def assign_files(
 
     Errors: as in `assign_groups`; GroupError for a path that cannot be used; SchemaError for a
     column that occurs only in the names of directories (except `cluster`), or for a kept column
-    whose types in two files do not fit each other.
+    whose types in two files are incompatible.
     """
     call = calls.assign_call(assignor, max_partitions)
     work = _Work(spark, source, target, format, tasks, overwrite)

@@ -162,7 +162,7 @@ class Inventories:
             yield cluster, batch.filter(same), self._of(cluster)
 
     def topics_of(self, cluster: str | None) -> "pa.Table":
-        """Returns a cluster's topics; all topics if it is None, or if topics have no `cluster`."""
+        """Returns a cluster's topics; all topics if the call or the topics name no cluster."""
         import pyarrow.compute as pc
 
         if cluster is None or "cluster" not in self._topics.column_names:

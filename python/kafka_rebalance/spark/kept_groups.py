@@ -63,7 +63,7 @@ def keep_current_groups(
     contains committed offsets. `every` is the time between two micro-batches; None reads all
     present records, and then stops. The driver and all executors must see the directory `path`.
     Only one query may write to it at a time. A query that is started again with this path continues
-    where the last one stopped, even if that was killed.
+    where the last one stopped, even if the last one was killed.
 
     Errors: SchemaError for wrong columns; ValueError for a path of an object store.
     """
@@ -109,7 +109,7 @@ class Pointer(Frozen):
 
     @classmethod
     def read(cls, path: Path) -> "Pointer | None":
-        """Returns the pointer of a directory; None if it has no table yet."""
+        """Returns the pointer of a directory; None if the directory contains no table yet."""
         try:
             return cls(**json.loads((path / CURRENT).read_text(encoding="utf-8")))
         except FileNotFoundError:

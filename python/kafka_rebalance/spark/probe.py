@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checks, before a long job, that the executors have this package in the driver's version."""
+"""Checks, before a long job, that the executors have the driver's version of this package."""
 
 import sys
 from concurrent.futures import ThreadPoolExecutor

@@ -8,7 +8,7 @@
    line and its record, rounded to a quarter of an hour.
 3. A line about late writes names no group; it belongs to each group whose name its timer contains.
 4. Rows and lines of a group are sorted together by time, then by position; a line without a time
-   has the time of the line before it. `history/log_causes.py` reads them, one group at a time.
+   takes the time of the line before it. `history/log_causes.py` reads them, one group at a time.
 """
 
 from collections.abc import Iterator

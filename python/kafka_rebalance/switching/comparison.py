@@ -117,7 +117,7 @@ class Comparison(Frozen):
         return small_table(self.title, columns, [*self.rows()], row, self.summary)
 
     def rows(self) -> Iterator[tuple[str, Candidate]]:
-        """Yields (label, candidate); `alone` follows the own assignor; " <" marks the best one."""
+        """Yields (label, candidate); `alone` follows the group's own; " <" marks the best one."""
         for one in self.candidates:
             is_best = one.assignor == self.recommended and self._is_advice
             if self.alone is None or one.assignor != self.alone.assignor:

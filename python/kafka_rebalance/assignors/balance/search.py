@@ -98,7 +98,7 @@ class State:
             insort(order, (self.load[m], m))
 
     def cost(self, i: int, sender: int, to: int) -> int:
-        """Returns how many more are taken (-1, 0, 1) if partition i goes from `sender` to `to`."""
+        """Returns the change in taken partitions (-1, 0, 1) if i goes from `sender` to `to`."""
         owner = self.loads.owner[i]
         return 0 if owner == NOBODY else (owner == sender) - (owner == to)
 

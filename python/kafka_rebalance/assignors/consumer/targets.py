@@ -49,8 +49,8 @@ class MemberView(Frozen):
 
 
 class View(Frozen):
-    """A group as the assignor sees it. `counts` (numbers of partitions) has only topics with
-    partitions; `names` also has deleted topics.
+    """A group as the assignor sees it. `counts` (numbers of partitions) contains only topics with
+    partitions; `names` also contains deleted topics.
     """
 
     members: tuple[MemberView, ...]

@@ -3,7 +3,7 @@
 
 1. The candidates of a partition are the members that can have it. Partitions are sorted by number
    of candidates, topic and number. If every member can have every partition, another order applies:
-   again and again, the member with the most remaining owned partitions adds one of them, if
+   repeatedly, the member with the most remaining owned partitions adds one of them, if
    possible one with a previous owner. When no member has any left, the unowned partitions follow.
 2. Each member keeps its owned partitions, except those that do not exist, those of topics that it
    left, and those that do not match its rack. If a member loses a partition that has candidates,

@@ -30,7 +30,7 @@ def members_with_topics(group: GroupSpec) -> list[Member]:
 def subscribers_of(group: GroupSpec) -> dict[str, list[Member]]:
     """Returns topic -> its subscribers; topics without partitions or subscribers are left out.
 
-    Topics and members have the group's order.
+    Topics and members are in the group's order.
     """
     listed = [(member, frozenset(member.topics)) for member in members_with_topics(group)]
     found = {

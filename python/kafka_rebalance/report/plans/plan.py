@@ -149,7 +149,7 @@ def changing_members(one: Round) -> set[str]:
 def _members(one: Round) -> Sequence[str]:
     """Returns the member ids in the order in which the leader or the broker reads them."""
     if one.assignor in KAFKAS:
-        return one.held.member_ids  # in join order, too; `one.group` takes time to make
+        return one.held.member_ids  # also in join order; making `one.group` takes time
     return [member.member_id for member in one.group.members]
 
 

@@ -76,7 +76,7 @@ def _away(events: Sequence[tuple[int, str]]) -> str:
 
 
 def _ranked(figures: Mapping[str, tuple[int | None, ...]], runs: _Runs) -> str:
-    """Returns a sentence: the run with the fewest partition-seconds without a reader, at its price.
+    """Returns a sentence on the run with the fewest partition-seconds without a reader.
 
     `figures` holds, for each run: partition-ms without a reader, member-ms stopped, rebalances. If
     the runs differ in their costs, which nobody chooses, the sentence advises nothing.

@@ -13,7 +13,7 @@ _UUID = re.compile(r"-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\Z")
 
 
 def short_names(member_ids: Iterable[str], made_up: Iterable[str] = ()) -> dict[str, str]:
-    """Returns member id -> short name. Each UUID is cut as short as the names remain unique.
+    """Returns member id -> short name. Each UUID is shortened while the names stay distinct.
 
     consumer-payments-1-0b5c2d1e-… becomes consumer-payments-1-0b5c. An id without a UUID is its own
     short name. `*` marks made-up ids.

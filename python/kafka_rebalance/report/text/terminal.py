@@ -106,7 +106,7 @@ class _ShownBytes:
 
 @contextmanager
 def shown_streams() -> Iterator[None]:
-    """Replaces the standard streams by streams that escape; a closed one by the null device."""
+    """Replaces the standard streams with streams that escape; a closed one with the null device."""
     before = sys.stdin, sys.stdout, sys.stderr
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         # A closed stream (`>&-`) is None. The null device takes its place, stdin first: an open

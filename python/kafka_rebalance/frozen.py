@@ -158,10 +158,10 @@ class Frozen(_Lazy):
         raise FrozenInstanceError(f"cannot delete field {name!r}")
 
     def __getstate__(self) -> dict[str, Any]:
-        return vars(self)  # also without fields, so that `__setstate__` is called
+        return vars(self)  # even if empty, so that `__setstate__` is called
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        is_dataclass(self)  # no `__init__` is called for an object that was pickled
+        is_dataclass(self)  # unpickling calls no `__init__`, which would make the class a dataclass
         vars(self).update(state)
 
 

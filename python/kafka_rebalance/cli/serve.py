@@ -116,7 +116,7 @@ async def _serve(server: "Server") -> None:
     from kafka_rebalance.serve.connections import Limits
 
     ended = asyncio.Event()
-    with contextlib.suppress(NotImplementedError):  # on Windows, loops handle no signals
+    with contextlib.suppress(NotImplementedError):  # on Windows, event loops handle no signals
         asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, ended.set)
     async with contextlib.AsyncExitStack() as stack:
         try:

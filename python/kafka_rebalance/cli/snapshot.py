@@ -26,7 +26,7 @@ _MOVING = {
     "assigned_partitions": "the target",
     "target_active_tasks": "the present tasks, which the assignor reads",
 }
-"""A field of members that have not reached their target -> the state from which a plan starts."""
+"""A field of members that are not at their target -> where a plan of the group begins, in words."""
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 CONNECT = "connect"
 _NEWEST = 200_000
-"""The number of newest offsets of `__consumer_offsets` to read, which takes some seconds."""
+"""The number of newest offsets of `__consumer_offsets` to read; this takes a few seconds."""
 _RECENT_MS = 3_600_000
 _APART_S, _MOST_NAMED = 30, 5
 """The seconds between two descriptions of a group; the most group ids that a note lists."""

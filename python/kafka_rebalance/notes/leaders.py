@@ -46,7 +46,7 @@ def other_leaders(led: Sequence[LedPlan], shown: LedPlan | None, how: str = "") 
 
 
 def _answering(one: LedPlan) -> str:
-    """Returns the names of the answering assignors, and the switch to a library's own, if any."""
+    """Returns the assignors that answer, and the switch to the library's own if there is one."""
     library = library_of(one.assignor)
     names = one.answering or (one.assignor,)
     text = " and ".join(name if library_of(name) else f"Kafka's {name}" for name in names)

@@ -41,7 +41,7 @@ from .note import Note
 
 MOST_PLAYS = 200
 MOST_WORK = 1_000_000
-"""The limit on the partitions and subscriptions in all groups played: some seconds of work."""
+"""The limit on the partitions and subscriptions in all groups played: a few seconds of work."""
 
 _MAY_NEVER_END = tuple(name for name in KAFKAS if BUILT_IN[name].remembers)
 _ALWAYS_END = tuple(name for name in KAFKAS if name not in _MAY_NEVER_END)

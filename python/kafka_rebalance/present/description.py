@@ -41,7 +41,7 @@ class Description(WithLag):
     `possible` is the best balance. `lags` counts the records not yet consumed, for each partition
     with a committed offset; None if the offsets were not read (as for a group from a file). In a
     streams group (KIP-1071), members own tasks, and the lags are the lags of the partitions that
-    tasks read. `assignors` may answer the next rebalance, by the leaders' libraries; empty if the
+    tasks read. `assignors` are those that a possible leader may run next; empty if the
     group's assignor is unknown. `leaderless` lists the partitions that no member can read because
     no leader answers for them. `facts` are normal, but good to know: "foreign" if the assignor, or
     the last leader's version of it, is not one of Kafka's.

@@ -61,7 +61,7 @@ def coordinator_events(lines: DataFrame) -> DataFrame:
 def with_broker_logs(history: DataFrame, lines: DataFrame) -> DataFrame:
     """Returns the history with the causes that the brokers' lines show: HISTORY_SCHEMA.
 
-    Rows without lines stay as they are. If the history contains a column `cluster`, the lines need
+    Rows without lines are unchanged. If the history contains a column `cluster`, the lines need
     it, too. Errors: SchemaError for a column that is missing.
     """
     keys = check_history(history)

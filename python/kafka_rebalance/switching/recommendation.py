@@ -178,8 +178,8 @@ class _Measure(NamedTuple):
 
     `words` is a phrase with placeholders: the value, the other candidate, its value. `of` returns
     the value from a candidate's figures and load. `show` is the format of both values; the first
-    also gets the noun `unit`. `equal` follows the phrase: both candidates are equal in all earlier
-    criteria.
+    also gets the noun `unit`. `equal` is appended to the phrase: it says that both candidates are
+    equal in all earlier criteria.
     """
 
     words: str

@@ -91,7 +91,7 @@ def shed(loads: Loads, owned: list[list[int]], level: int, most: int) -> list[in
     """Returns the fewest partitions that owners must give up so that no owner exceeds the level;
     None if these are more than `most`.
 
-    Each owner gives up its heaviest partitions, but as the last one the lightest that suffices.
+    Each owner gives up its heaviest partitions; the last of these is the lightest that suffices.
     """
     gone: list[int] = []
     for parts in owned:

@@ -35,7 +35,7 @@ _Row = Mapping[str, Any]
 class FleetSwitch(NamedTuple):
     """The groups that can switch, in order, and the groups that cannot, as rows.
 
-    `already` counts the groups that run the protocol already, `other` those that run it with
+    `already` counts the groups that already run the protocol, `other` those that run it with
     another assignor than the one asked for, `single` those of a kind that has only one protocol.
     """
 

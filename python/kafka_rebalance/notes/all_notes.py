@@ -41,9 +41,8 @@ def plan_notes(
 
     `led` are the plans of all possible leaders (`plans_by_leader`), if `plan` is one of them. Each
     additional rebalance is played with at most `draws` draws (sets of random ids and orders);
-    None means a limit that fits the group's size. `is_own` is False if the group runs another
-    assignor than the plan's. With `cheap`, no rebalance is played, and the notes that need one are
-    left out.
+    None: the group's size sets a limit. `is_own` is False if the group runs an assignor other than
+    the plan's. With `cheap`, no rebalance is played, and the notes that need one are left out.
     """
     found: list[Note] = []
     if has_no_answer(led):

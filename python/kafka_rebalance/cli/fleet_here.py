@@ -115,7 +115,7 @@ class Here:
         return {}  # only records have causes of errors
 
     def worst(self, figure: str, most: int, change: str | None = None) -> list[dict[str, Any]]:
-        """Returns the groups in which a figure is largest and above 0; ties go by id. If `fleet
+        """Returns the groups in which a figure is largest and above 0; ids break ties. If `fleet
         summary` has planned, `change` selects the plans of one change.
         """
         columns, of = _FIGURES[figure]

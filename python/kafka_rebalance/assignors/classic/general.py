@@ -6,7 +6,7 @@
    partitions that they claim.
 3. Each member keeps its owned partitions, except partitions of topics that it left and partitions
    that do not match its rack. If any member loses a partition here, the group has a *revocation*.
-4. Each unassigned partition goes to the subscriber with the fewest partitions; ties go by id. With
+4. Each unassigned partition goes to the subscriber with the fewest partitions; ids break ties. With
    racks, a first pass considers only members near the partition (a replica is in their rack) and
    members without a rack.
 5. Topics with one subscriber take no part in step 6, and neither do *fixed* members. A fixed member

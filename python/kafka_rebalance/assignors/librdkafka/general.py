@@ -8,7 +8,7 @@
 2. Each member keeps its owned partitions, except those that do not exist, those of topics that it
    left, and those that do not match its rack. If a member loses a partition that has candidates,
    the group has a *revocation*.
-3. Each unassigned partition goes to the candidate with the fewest partitions; ties go by id. With
+3. Each unassigned partition goes to the candidate with the fewest partitions; ids break ties. With
    racks, a first pass considers only members near the partition (a replica is in their rack) and
    members without a rack.
 4. Partitions with one candidate take no part in step 5, and neither do *fixed* members. A fixed

@@ -23,7 +23,7 @@ FAILED = 1
 USAGE = 2
 """An option, a file name or a change is wrong."""
 SOME_ERRORS = 3
-"""Some groups or scripts had errors; no group has an answer or the member of `--leader`;
+"""Some groups or scripts had errors; or no group has an answer, or none contains the `--leader`;
 or a prediction of `watch` was wrong, or `watch` judged nothing.
 """
 FINDINGS_FAIL = 4

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`kafka-rebalance watch`: prints each rebalance of live groups, why, and if it was predicted."""
+"""`kafka-rebalance watch`: prints each rebalance of live groups, its causes, and a verdict."""
 
 import argparse
 import queue

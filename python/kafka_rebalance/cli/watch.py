@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`kafka-rebalance watch`: prints each rebalance of live groups, its causes, and a verdict."""
+"""`kafka-rebalance watch`: prints rebalances of live groups, why, and if they were predicted."""
 
 import argparse
 import queue

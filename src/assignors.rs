@@ -257,7 +257,7 @@ impl Assignor {
         self.assign_until(group, &Interrupt::default())
     }
 
-    /// As `assign`. If an interrupt is requested, a long computation ends with an error.
+    /// Like `assign`, but an interrupt stops a long computation with an error.
     pub fn assign_until(
         self,
         group: &GroupSpec,

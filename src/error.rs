@@ -20,7 +20,7 @@ pub enum ErrorKind {
     /// A field of the group, or a change, is wrong.
     BadField,
     /// A change names a topic, member, rack or client id that the group does not have, or switches
-    /// to the assignor that it has.
+    /// to the assignor that it already has.
     NotAffected,
     /// A change leaves the group without members: no rebalance follows, and no member reads.
     NoMembersLeft,

@@ -25,7 +25,7 @@ def __getattr__(name: str) -> object:
 
 
 def _elsewhere(name: str) -> str:
-    """Returns the end of an error on a missing name: the public modules that have the name."""
+    """Returns the end of an error on a missing name: the public modules that contain the name."""
     from importlib import import_module
     from importlib.util import find_spec
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`python -m kafka_rebalance`: the command."""
+"""`python -m kafka_rebalance`: runs the command."""
 
 import sys
 

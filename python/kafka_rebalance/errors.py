@@ -37,7 +37,7 @@ class AssignorThrows(GroupError):
 
     @classmethod
     def dies(cls, assignor: str, reason: str) -> "AssignorThrows":
-        """Returns the error for a group on which a C library's assignor ends its process."""
+        """Returns the error for a group on which a C library's assignor crashes its process."""
         return cls("assignor", f"{assignor} kills the leader's process here: {reason}")
 
 
@@ -57,7 +57,7 @@ class NeverEnds(AssignorThrows):
 class NotAffected(GroupError):
     """A change names a topic, member, client or rack that this group does not have.
 
-    Or it switches to an assignor or protocol that the group has already.
+    Or it switches to an assignor or protocol that the group already uses.
     """
 
 
@@ -66,11 +66,11 @@ class SwitchRefused(GroupError):
 
 
 NO_MEMBERS = "no-members"
-"""The `error_kind` of `NoMembersLeft` in columns. It is a result, and not counted as an error."""
+"""The `error_kind` of `NoMembersLeft` in columns: a result, which does not count as an error."""
 
 
 class NoMembersLeft(GroupError):
-    """A change leaves the group without members. This is a result, but it has no assignment."""
+    """A change leaves the group without members: a result, but one without an assignment."""
 
 
 def error_kind(error: GroupError) -> str:
@@ -102,7 +102,7 @@ class NotReachedError(ClusterError):
 
 
 class MissingExtra(KafkaRebalanceError, ImportError):
-    """An optional part of this package is not installed; the message has the command for it."""
+    """An optional part of this package is not installed; the message names the command for it."""
 
     def __init__(self, part: str, extra: str) -> None:
         checkout = f"pip install '.[{extra}]'"
@@ -149,7 +149,7 @@ def shown(text: str) -> str:
     r"""Returns a name from outside in visible form: for tables, sentences, pages and pictures.
 
     A client or a broker accepts any string as a group id or a client id. Characters that move the
-    cursor, change the order of reading, break the line or leave no ink are written as JSON escapes.
+    cursor, change the reading order, break the line or are invisible are written as JSON escapes.
     So a line of JSON keeps its value when `shown` has escaped it.
 
     >>> print(shown("a\x1b[2J\u202eb\nc"))

@@ -10,13 +10,13 @@ from importlib import import_module
 
 def public(file: object) -> dict[str, str]:
     """Returns each public name of a package's file -> its module; "." if it is itself a module."""
-    with open(f"{file}i", encoding="utf-8") as stub:  # noqa: PTH123 -- pathlib imports slowly
+    with open(f"{file}i", encoding="utf-8") as stub:  # noqa: PTH123 -- pathlib is slow to import
         lines = [line.split() for line in stub]
     return {words[3]: words[1] for words in lines if words[:1] == ["from"]}
 
 
 def lazily(package: dict[str, object]) -> tuple[Callable[[str], object], Callable[[], list[str]]]:
-    """Returns `__getattr__` and `__dir__` for the package that has these globals."""
+    """Returns `__getattr__` and `__dir__` for the package with these globals."""
     place, file = str(package["__name__"]), package["__file__"]
 
     def find(name: str) -> object:

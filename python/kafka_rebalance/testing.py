@@ -202,7 +202,7 @@ class RunningBroker:
 
         From now on, requests number `nth` to `nth + times - 1`, of one client or of all, are
         refused with `error`, such as "NOT_COORDINATOR" or 16, and not carried out. Without an
-        error, they are carried out, and the answer is `delay_ms` late by the broker's clock. Or it
+        error, they are carried out, and the answer is `delay_ms` late by the broker's clock; or it
         is `lost`, and no later request of the connection is read; or the connection ends after
         `cut_at` bytes of it.
 
@@ -256,7 +256,7 @@ class RunningBroker:
     ) -> list[StoredRecord]:
         """Appends a record for each value to a partition, with the time now; returns them.
 
-        Errors: GroupError if there is no such partition; TypeError for a text in place of bytes.
+        Errors: GroupError if there is no such partition; TypeError for a str instead of bytes.
         """
         for one in (key, value, *more):
             if not isinstance(one, bytes | None):

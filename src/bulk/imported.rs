@@ -52,8 +52,8 @@ fn check(data: &ArrayData, path: &str) -> Result<(), String> {
             outside(offsets_fit::<i64>(data, data.buffers()[1].len()))
         }
         DataType::Utf8View | DataType::BinaryView => outside(views_fit(data)),
-        // Numbers and booleans. Columns of other types are never read, but a batch is made of them,
-        // too.
+        // Numbers and booleans; and columns of other types, which are never read, but are part of
+        // the batch.
         _ => data.validate_data().map_err(|error| error.to_string()),
     };
     let column = if path.is_empty() { "batch" } else { path };

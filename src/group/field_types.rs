@@ -17,7 +17,7 @@ pub enum Kind {
     Whole(&'static str, i64, i64),
     Flag,
     Number(&'static Bounds),
-    /// Bytes. The next kind is a contract line, as bytes or as a string. Only columns have the two.
+    /// Bytes. `Line` is a contract line, as bytes or as a string. Only columns have these kinds.
     Bytes,
     Line,
     List(&'static Kind),

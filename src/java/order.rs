@@ -13,7 +13,7 @@ use super::slots::{
 
 /// The order of Java's `String.compareTo`: by UTF-16 unit, then by length.
 ///
-/// UTF-8 bytes have the order of UTF-16 units, with one exception: characters beyond U+FFFF (lead
+/// UTF-8 bytes sort as UTF-16 units do, with one exception: characters beyond U+FFFF (lead
 /// bytes F0 to F4) are surrogate pairs in UTF-16, which sort before U+E000..U+FFFF (lead bytes EE
 /// and EF).
 pub fn compare_names(a: &str, b: &str) -> Ordering {

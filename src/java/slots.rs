@@ -39,7 +39,7 @@ pub fn slots_after_puts<K>(keys: &[K], hash: impl Fn(&K) -> u32, slots: usize) -
     final_slots(keys, hash, slots, keys.len(), MOST_AFTER_PUT)
 }
 
-/// As `slots_after_puts`, but keys are added by `computeIfAbsent`, except for the first ones, if
+/// Like `slots_after_puts`, but keys are added by `computeIfAbsent`, except for the first ones, if
 /// the map has `slots` slots after their `put`s. At the last call, the map has `checked` keys.
 ///
 /// A key that `computeIfAbsent` adds comes before all earlier keys of its slot.

@@ -20,7 +20,7 @@ use pyo3::types::{PyBool, PyBytes, PyDict, PyFloat, PyInt, PyList, PyString, PyT
 static TOPIC_CLASS: PyOnceLock<Py<PyType>> = PyOnceLock::new();
 static MEMBER_CLASS: PyOnceLock<Py<PyType>> = PyOnceLock::new();
 
-/// The deepest nesting of a line, as serde_json has it.
+/// The deepest nesting of a line, as in serde_json.
 const MOST_NESTED: u32 = 128;
 
 type Object<'py> = Bound<'py, PyAny>;
@@ -74,7 +74,7 @@ fn group_of<'py>(
     Ok(Some(fields.into_iter().chain([interned]).collect()))
 }
 
-/// Returns the value that JSON would give back; None if it holds other types than JSON's own, or a
+/// Returns the value that JSON would return for it; None if it holds types that JSON lacks, or a
 /// number that the Python module reads in another way: above 64 bits, or not finite.
 fn parsed(object: &Object, texts: &mut Texts, nested: u32) -> Option<Value> {
     let nested = nested.checked_sub(1)?;

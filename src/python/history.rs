@@ -56,7 +56,7 @@ impl CommitTimes {
 }
 
 /// Returns the last time of the commits of `assigned` partitions, and the shortest mean distance
-/// between two commits of a partition. `of_tasks` has the commits of assigned tasks.
+/// between two commits of a partition. `of_tasks` holds the commits of assigned tasks.
 #[pyfunction]
 pub fn commits_of(
     assigned: &Bound<'_, PyFrozenSet>,
@@ -124,7 +124,7 @@ pub struct PartitionLog {
     /// By topic id: the topic's name. Kafka 4.4 and later write topic ids in committed offsets.
     topic_names: FxHashMap<[u8; 16], Py<PyString>>,
     last_offset: i64,
-    /// From this offset to the last one, the partition has no hole; see `WholeFrom`.
+    /// From this offset to the last one, the partition has no gap; see `WholeFrom`.
     #[pyo3(get)]
     whole_from: i64,
 }

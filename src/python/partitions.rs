@@ -88,7 +88,7 @@ fn allocated<'py>(
         let made = Bound::from_owned_ptr_or_err(class.py(), made)?;
         ffi::PyTuple_SetItem(made.as_ptr(), 0, topic.into_ptr());
         ffi::PyTuple_SetItem(made.as_ptr(), 1, partition.into_ptr());
-        // An exact str and an int refer to nothing, and `CLASS` keeps the class for ever. So the
+        // An exact str and an int refer to nothing, and `CLASS` keeps the class forever. So the
         // tuple is never part of a reference cycle, and the garbage collector need not visit it.
         ffi::PyObject_GC_UnTrack(made.as_ptr().cast());
         Ok(made)

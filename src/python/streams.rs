@@ -34,7 +34,7 @@ type Fields = (
 );
 
 /// Returns the leader's answer as a tuple. Without `with_lags`, it contains no processes: they hold
-/// the lag of every stateful task, and to convert these takes longer than the assignment.
+/// the lag of every stateful task, and converting these takes longer than the assignment.
 #[pyfunction]
 pub fn assign_application(
     py: Python<'_>,

@@ -39,10 +39,10 @@ def assign(group: GroupSpec, assignor: str | None = None, *, engine: Engine = "r
 
     If `assignor` is None, the group's own assignor runs. The engine "rust" runs the compiled
     algorithm, "reference" the readable one in Python; their answers are equal. A custom assignor
-    runs in Python with either engine. The name of `balanced` may have a setting, as
+    runs in Python with either engine. The name of `balanced` may contain a setting, as
     "balanced?prefer=moves,rack,topics".
 
-    Errors   GroupError at `assignor` for an unknown name, or if neither call nor group has a name;
+    Errors   GroupError at `assignor` for an unknown name, or if neither call nor group names one;
              GroupError at `assignment` for a wrong answer of a custom assignor; AssignorThrows
              if Kafka's class throws; TypeError for a wrong type of group or name.
     """

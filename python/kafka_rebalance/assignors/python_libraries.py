@@ -4,7 +4,7 @@
 Use them for groups whose leader runs the library without this project's plug-ins. They run in
 Python only, so batches and Spark cannot run them.
 
-1. Each member is encoded as the library's own consumer does it: the class gets the member's owned
+1. Each member is encoded as by the library's own consumer: the class gets the member's owned
    partitions, if it uses them, and makes the subscription.
 2. The class assigns. Its errors become AssignorThrows.
 
@@ -117,8 +117,8 @@ def _kafka_python_members(members: Sequence[tuple[Member, Any]]) -> Any:
 
 
 def _aiokafka_sends(made: Any, member: Member) -> Any:
-    # aiokafka keeps a member's state on the class, so this calls the inner method with the member's
-    # own. A consumer of aiokafka never sets the generation.
+    # aiokafka keeps a member's state on the class, so this calls `_metadata` directly, with this
+    # member's state. A consumer of aiokafka never sets the generation.
     from aiokafka.structs import TopicPartition as OwnPartition
 
     if not hasattr(made, "_metadata"):

@@ -88,7 +88,7 @@ LISTED: dict[str, tuple[str, RebalanceProtocolName]] = {
 differ by protocol, so that brokers refuse a mix of eager and cooperative members: a cooperative
 leader would withhold partitions for which an eager member never joins again."""
 PLUG_IN = f"consumer/{BALANCED}"
-"""`balanced` in brokers that have this project's jar."""
+"""The name of `balanced` in brokers that load this project's jar."""
 
 BUILT_IN = {
     "range": BuiltIn(_later("classic.range"), "RangeAssignor"),
@@ -159,10 +159,10 @@ KAFKAS = tuple(name for name, row in BUILT_IN.items() if row.java_class)
 """The names of Kafka's own assignors that members can list."""
 
 ONLY_PYTHON = b"runs in Python only, by the library's own class"
-"""Part of the core's error for an assignor that it lacks; `bulk/lines.py` then uses Python."""
+"""Part of the core's error for an assignor it lacks; `bulk/lines.py` then uses Python."""
 
 ONE_AT_A_TIME = "one group at a time"
-"""Part of the core's error for a plan that it lacks; `bulk/one_by_one.py` then uses Python."""
+"""Part of the core's error for a plan it cannot play; `bulk/one_by_one.py` then uses Python."""
 
 FOREIGN = {
     "stream": "Kafka Streams' own assignor, which no setting replaces",
@@ -296,7 +296,7 @@ def custom(name: str) -> Assignor:
 def protocol_of(assignor: str) -> RebalanceProtocol:
     """Returns the rebalance protocol of members that list only this assignor. Errors: GroupError.
 
-    Members of a group whose broker assigns keep what they own, as cooperative members do.
+    Members of a broker-assigned group keep what they own, as cooperative members do.
     """
     row = row_of(assignor)
     if assignor in SERVER_SIDE:

@@ -26,13 +26,13 @@ TEXTS = frozenset(("group_id", "error"))
 
 
 class ApplicationRow(NamedTuple):
-    """An application, and a plan of it; a row with an `error` lacks the plan, or all but the id.
+    """An application and its plan; a row with an `error` contains no plan, or only the id.
 
-    `records_behind`      the most records that a task still lacks at the process where it belongs
+    `records_behind`      the most records that a task still lacks at the process it belongs to
     `next_rebalance_ms`   0 means at once, None that no rebalance follows
     `moved_tasks`         tasks that move to another process; all figures from here on are those of
                           the likeliest `Course`
-    `restored_records`    of all active tasks that do not run before they are restored
+    `restored_records`    the records of all active tasks that cannot run until they are restored
     """
 
     group_id: str | None
@@ -62,7 +62,7 @@ def plan_applications(
 ) -> Iterator[ApplicationRow]:
     """Yields a row for each line of a classic Kafka Streams group; other groups have no row.
 
-    `given` are settings of all applications, by Kafka's names, that the replay cannot find. A bad
+    `given` are settings of all applications that the replay cannot find, by Kafka's names. A bad
     line, or one whose replay differs, has an `error`; all other lines are planned.
 
     Errors   GroupError for a bad change or setting.

@@ -82,7 +82,7 @@ def compare_batch(
 
     As in `compare`, librdkafka's assignors are compared too if the group's `leader_library` or its
     own assignor is librdkafka's, and an assignor that a member's library lacks is not recommended.
-    A group whose own assignor runs in Python alone is an error; use `compare` for it.
+    A group whose own assignor runs only in Python gets an error; use `compare` for it.
 
     `changes` are played in every group, as in `plan_batch`. The other parameters, and the form of
     the answers, are those of `assign_batch`.
@@ -112,7 +112,7 @@ def _texts(changes: "Sequence[Change | str]") -> list[str]:
 
 
 def _answers(groups: object, work: Callable[[object], Any]) -> Any:
-    """Returns the answers for any form of groups. Errors: TypeError for another form."""
+    """Returns the answers for groups in any accepted form. Errors: TypeError for another form."""
     try:
         import pyarrow as pa
     except ImportError:
@@ -130,7 +130,7 @@ def _answers(groups: object, work: Callable[[object], Any]) -> Any:
     else:
         reader = pa.RecordBatchReader.from_stream(groups)
     wanted = _wanted(pa, reader.schema)
-    # First, a batch without groups is answered, so that a wrong column is an error before the
+    # An empty batch is answered first, so that a wrong column raises its error before the
     # stream is read.
     schema = pa.record_batch(work(pa.RecordBatch.from_pylist([], wanted))).schema
 
@@ -200,7 +200,7 @@ def _wanted(pa: Any, schema: Any) -> Any:
 
 
 def _whole(pa: Any, found: Any, known: Any) -> Any:
-    """Returns the type `found`, with integers and, in place of null types, the types of `known`.
+    """Returns the type `found`, with integers and, instead of null types, the types of `known`.
 
     A field that is null in all rows has the null type. If such a field is not in the contract, it
     is left out, because `_cast` cannot handle it in a list. All other types stay the same.

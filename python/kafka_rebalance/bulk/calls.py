@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checks arguments of the core's bulk functions, and lists the columns that these do not read."""
+"""Checks arguments of the core's bulk functions, and lists the columns that they do not read."""
 
 from collections.abc import Iterable
 from typing import Any

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Assigns, plans or compares a batch of groups in the core; Python does the rows that it refuses.
+"""Assigns, plans or compares a batch of groups in the core, or in Python if the core refuses.
 
 1. The core answers the batch, all rows at once.
-2. The core refuses plans of groups whose broker assigns, and of the switch to another protocol: the
+2. The core refuses plans of broker-assigned groups, and of the switch to another protocol: the
    error of such a row contains ONE_AT_A_TIME or, if a Python library's assignor runs, ONLY_PYTHON.
    The core also refuses to assign groups of classic Kafka Streams.
 3. Python plans, compares or assigns each of these groups, as the commands for one group do.
 
-Cost     rows of step 3 take milliseconds each, others microseconds: docs/scale.md has figures.
+Cost     a row of step 3 takes milliseconds, any other microseconds: see docs/scale.md.
 Errors   those of the core's function. A group that Python cannot plan has an `error`, too.
 """
 
@@ -96,7 +96,7 @@ def _fields(row: Row) -> Row:
 
 
 def with_names(row: Row) -> Row:
-    """Returns a row of the contract's columns with names of topics in place of indexes.
+    """Returns a row of the contract's columns with names of topics instead of indexes.
 
     Any element of a list may be null.
     """

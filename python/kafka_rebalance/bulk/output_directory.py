@@ -72,8 +72,8 @@ class OutputDirectory:
 def output_directory(target: str, *, overwrite: bool = False) -> Iterator[OutputDirectory]:
     """Yields a directory for a job's parts; a local one gets its final name only at the end.
 
-    If the job fails, an older output stays, and the parts are removed. If a commit fails in another
-    file system than the local one, older files may stay beside new parts, without `_SUCCESS`.
+    If the job fails, an older output stays, and the parts are removed. If a commit fails in a file
+    system that is not local, older files may remain beside new parts, without `_SUCCESS`.
     """
     here = paths.local(target)
     if here is None:

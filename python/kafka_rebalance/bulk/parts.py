@@ -25,7 +25,7 @@ _ROW_GROUP_BYTES = 32 * 1024 * 1024
 
 
 class Job(Frozen):
-    """The work for each group (`verb`: assign, plan or compare), and the place of the answers."""
+    """The work for each group (`verb`: assign, plan or compare), and where the answers go."""
 
     verb: str
     calls: Sequence[Call]
@@ -33,7 +33,7 @@ class Job(Frozen):
     wanted: frozenset[str]
     """For Parquet, the paths of the columns to read, as in `row_batches`."""
     kept: "pa.Schema"
-    """For Parquet, the input's columns that are copied behind the answers, with output types."""
+    """For Parquet, the input's columns that are appended to the answers, with output types."""
     has_cluster: bool
     directory: str
     has_label: bool = False

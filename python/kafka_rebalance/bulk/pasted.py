@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Makes contract lines from the tables of `kafka-consumer-groups.sh --describe` and of rpk.
 
-A line that names the columns of a table starts it; a row is cut where these names begin. The
-rows of all tables count. The table of members (`--members --verbose`) shows their partitions and,
+A table starts with a line that names its columns; a row is cut where these names begin. The rows
+of all tables count. The table of members (`--members --verbose`) shows the partitions of each and,
 by its order, who joined first. In Kafka 3.8 and 3.9 it lacks the topics, so the table of
 `--offsets` must show the partitions. Facts that the text lacks are assumed: see ASSUMED.
 
 Order    groups as they first appear; members as in the table of members, else as in the text.
-Errors   a group that the text does not show wholly is a line with `error`; so is a line that is not
-         a row of its table, with `group_id` null.
+Errors   a group that the text shows only in part becomes a line with `error`; so does a line that
+         is not a row of its table, with `group_id` null.
 Source   ConsumerGroupCommand (Kafka 2.8.2, 3.9.2, 4.4.0); src/go/rpk/pkg/cli/group/describe.go.
 """
 
@@ -54,7 +54,7 @@ _SAID = re.compile(r"onsumer group '(.*)' (does not exist|is rebalancing|has no 
 _NOISE = re.compile(r"\[?\d{4}-\d\d-\d\d|SLF4J|log4j|WARN|ERROR|OpenJDK|Picked up|Error:|Warning:")
 _RUN = re.compile(r"([\w.\-]*)(\()?(?(2)|:)(\d{1,19}(?:,\d{1,19})*)(?(2)\))")
 _MADE_BY_MEMBER = re.compile(r"[\w\-]{22}")
-"""The id that a member of the consumer protocol makes for itself."""
+"""Matches the id that a member of the consumer protocol makes for itself."""
 _MOST_SAID = 1000
 _MOST_IDLE = 10_000
 _EMPTY = "Empty, it has no members"
@@ -72,7 +72,7 @@ _SHOW_MORE = (
 
 
 class Pasted(NamedTuple):
-    """The lines that pasted tables become.
+    """The result of reading pasted tables.
 
     `lines` are pairs (number in the text, contract line), `assumed` the keys of ASSUMED that apply,
     `empty` the groups without members.
@@ -97,7 +97,7 @@ class _Head(NamedTuple):
         ends = (*self.starts[1:], None)
         cells = [line[a:b].strip() for a, b in zip(self.starts, ends, strict=True)]
         if any(line[start - 1 : start].strip() for start in self.starts[1:]):
-            cells = line.split(None, len(self.columns) - 1)  # a long cell has moved the next cells
+            cells = line.split(None, len(self.columns) - 1)  # a long cell has shifted the next ones
         row = dict(zip(self.columns, cells, strict=False))
         is_row = all(_is_number(row[name], name) for name in _NUMBERS & row.keys())
         return row if is_row and len(row) == len(self.columns) else None
@@ -203,7 +203,7 @@ def read_pasted(
 ) -> Pasted:
     """Reads numbered lines of a text; `given` maps topics to their numbers of partitions.
 
-    All groups count as subscribed to a given topic of which no group owns partitions. If a group is
+    If no group owns partitions of a given topic, all count as subscribed to it. If a group is
     called `only`, the others have no line.
     """
     groups: dict[str, _Group] = {}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Looks at paths for Spark: are they local, and which clusters do their directories name?"""
+"""Finds out whether Spark's paths are local, and which clusters their directories name."""
 
 import os
 import posixpath

@@ -24,7 +24,7 @@ _COUNTS = (
 _FIGURES = (*(f"spread_{when}" for when in _SPREADS), "group_moves")
 _PERCENTILES = {"p50": 0.5, "p90": 0.9, "p99": 0.99, "max": 1.0}
 _MOST_HELD = 1_000
-"""The largest number of groups to keep while the worst are searched."""
+"""The largest number of groups to keep in the search for the worst ones."""
 READ = (
     "group_id", "settled", "error", "error_kind", "unavailable_rounds", *_SUMS,
     *(f"balance_{when}.{end}" for when in _SPREADS for end in ("min", "max")),

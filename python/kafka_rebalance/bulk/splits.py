@@ -67,7 +67,7 @@ def cut(files: Iterable[Split], bytes_each: int, *, lines: bool) -> list[list[Sp
 
 
 def bytes_each(total: int, tasks: int | None, cores: int) -> int:
-    """Returns how many bytes a task reads; its start takes as much CPU time as reading 1 MB."""
+    """Returns how many bytes a task reads; starting one costs as much CPU time as reading 1 MB."""
     if tasks is not None:
         return -(-total // tasks)
     return min(max(total // (_TASKS_A_CORE * cores), _LEAST_BYTES), _MOST_BYTES)

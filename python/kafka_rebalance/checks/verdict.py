@@ -34,7 +34,7 @@ LIMITS: dict[str, str] = {
 
 
 SWITCHED = "switched"
-"""The kind of problem if a group differs from the end of its planned switch."""
+"""The kind of the problem that a group differs from the end of its planned switch."""
 
 
 class ProblemKind(NamedTuple):
@@ -46,12 +46,12 @@ class ProblemKind(NamedTuple):
 
 
 NOT_KNOWN = "not known"
-"""The kind of problem if a plan cannot tell: a rack is lost, and no member names its rack."""
+"""The kind of the problem that a plan can tell nothing: no member reports the rack that is lost."""
 _LEFT_OUT = ("rebalancing", NOT_KNOWN)
 
 
 ERROR = "error"
-"""The kind of problem of an input that cannot be read, or a group that cannot be planned."""
+"""The kind of the problem that an input cannot be read, or that a group cannot be planned."""
 OVER_LIMIT = {
     f"max-{name}": ProblemKind("error", f"more {meaning} than the limit", "docs/in-ci.md#limits")
     for name, meaning in LIMITS.items()
@@ -76,7 +76,7 @@ KINDS = {
 class Problem(NamedTuple):
     """A problem of a group, or of a client: then `group_id` is its file (and document in the file).
 
-    `file` and `line` are the place of the problem.
+    `file` and `line` locate the problem.
     """
 
     group_id: str
@@ -237,7 +237,7 @@ class Verdict(NamedTuple):
 
     @property
     def checked(self) -> int:
-        """Returns the number of groups without those that are rebalancing, or not known."""
+        """Returns the number of groups minus those that are rebalancing or "not known"."""
         return self.groups - sum(one.kind in _LEFT_OUT for one in self.problems)
 
     @property

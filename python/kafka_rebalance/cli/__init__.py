@@ -23,11 +23,11 @@ FAILED = 1
 USAGE = 2
 """An option, a file name or a change is wrong."""
 SOME_ERRORS = 3
-"""Some groups or scripts had errors; no group has an answer, or none has the member of `--leader`;
-or `watch` predicted wrongly or judged nothing.
+"""Some groups or scripts had errors; or no group has an answer, or none contains the `--leader`;
+or a prediction of `watch` was wrong, or `watch` judged nothing.
 """
 FINDINGS_FAIL = 4
-"""`check` found a problem that fails it, or `rollout --gate` a group that is not as planned."""
+"""`check` found a problem that fails it, or `rollout --gate` found a group not as planned."""
 INTERRUPTED = 130
 
 
@@ -54,7 +54,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _main(given: Sequence[str]) -> int:
-    if [*given] == ["--version"]:  # scripts ask for it, and it needs no parser
+    if [*given] == ["--version"]:  # scripts ask for the version, which needs no parser
         print(f"kafka-rebalance {kafka_rebalance.__version__}")
         return DONE
     try:

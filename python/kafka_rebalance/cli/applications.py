@@ -84,7 +84,7 @@ _PLANNED = """
 
 
 def refuse_planned(args: argparse.Namespace) -> None:
-    """Ends a command that plays no application, if an option for applications is given."""
+    """Refuses the options for applications, for a command that plays no application."""
     names = *_SETTINGS, "stateful", "streams_config", "since", "new_setting"
     for name in (*names, "session_timeout", "restore_rate", "write_rate"):
         if getattr(args, name) not in (None, []):
@@ -127,7 +127,7 @@ def findings(args: argparse.Namespace, group: GroupSpec, noted: Leaderless) -> I
 def planned_application(
     args: argparse.Namespace, group: GroupSpec, one: "Replay", changes: Sequence[Change]
 ) -> "ApplicationPlan":
-    """Returns the plan. Errors: GroupError if the replay is not the present assignment."""
+    """Returns the plan. Errors: GroupError if the replay does not reproduce the assignment."""
     from kafka_rebalance.applications.plan import plan_application
 
     options = _options(args, group, one)
@@ -138,7 +138,7 @@ def planned_application(
 def compared_settings(
     args: argparse.Namespace, group: GroupSpec, one: "Replay", changes: Sequence[Change]
 ) -> "list[ComparedSettings]":
-    """Returns the changes' plan under each setting. Errors: those of `planned_application`."""
+    """Returns a plan of the changes for each setting. Errors: those of `planned_application`."""
     from kafka_rebalance.applications.comparison import compare_settings
 
     options = _options(args, group, one)
@@ -146,7 +146,7 @@ def compared_settings(
 
 
 def _options(args: argparse.Namespace, group: GroupSpec, one: "Replay") -> dict[str, Any]:
-    """Returns the options of a plan; rates are those given, or measured since the earlier line."""
+    """Returns the options of a plan; rates not given are measured since the line of `--since`."""
     if one.problem is not None:
         raise GroupError("application", one.problem)
     restore_rate, write_rate = args.restore_rate, args.write_rate
@@ -164,7 +164,7 @@ def _options(args: argparse.Namespace, group: GroupSpec, one: "Replay") -> dict[
 
 
 def _properties(args: argparse.Namespace) -> Mapping[str, str]:
-    """Returns the application's properties; those of its consumers without their prefix."""
+    """Returns the application's properties; those of consumers also without their prefix."""
     if args.streams_config is None:
         return {}
     from kafka_rebalance.live.java_properties import parse_properties
@@ -192,7 +192,7 @@ def _measured(args: argparse.Namespace, group: GroupSpec, one: "Replay") -> "Rat
 
 
 def _earlier(file: "Path", group_id: str) -> Any:
-    """Returns the group's field `application`. Errors: GroupError if no readable line has it."""
+    """Returns the group's field `application`. Errors: GroupError if no line contains it."""
     from kafka_rebalance.applications.lines import FIELD
 
     for text in file.read_bytes().splitlines():

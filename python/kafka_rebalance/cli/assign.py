@@ -28,7 +28,7 @@ from .options import (
 from .weights import Weigher, add_weights, only_weighted
 
 _CHUNK_BYTES = 1024 * 1024
-_MOST = 60  # characters of partitions in a note
+_MOST = 60  # the most characters of a note's list of partitions
 _Write = Callable[[bytes], object]
 
 
@@ -96,7 +96,7 @@ _NEXT_ROUNDS = (
 
 
 def _next_round(line: bytes, args: argparse.Namespace) -> str:
-    """Returns a text on partitions that the next round assigns, once revoked; "" if none."""
+    """Returns a sentence on partitions that move only in round 2; "" if there are none."""
     from kafka_rebalance.plans.rebalance_plan import plan
 
     group = GroupSpec.from_json(line, max_partitions=args.max_partitions)

@@ -60,7 +60,7 @@ _KEYS: dict[str, tuple[Any, str]] = {
     ),
     **{f"max-{one}": (int, "a whole number from 0 on") for one in LIMITS},
 }
-"""Key of the TOML table, named as the option -> the type of its value, and its name in errors."""
+"""Name of an option, as in the TOML table -> the type of its value, and the type in words."""
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -217,7 +217,7 @@ def _of_settings(args: argparse.Namespace) -> tuple[int, list[Problem]]:
 
 
 def _configure(args: argparse.Namespace) -> None:
-    """Sets the options that are not given to the values in the TOML table."""
+    """Takes the options that are not given from the TOML table."""
     path = Path(args.config or "pyproject.toml")
     if args.config is None and not path.is_file():
         return
@@ -238,7 +238,7 @@ def _configure(args: argparse.Namespace) -> None:
 
 
 def _table(path: Path, *, is_given: bool) -> dict[str, Any]:
-    """Returns the TOML table; {} if the default file has none."""
+    """Returns the TOML table; {} if the default file does not contain it."""
     try:
         tool = tomllib.loads(path.read_text(encoding="utf-8")).get("tool")
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
@@ -252,7 +252,7 @@ def _table(path: Path, *, is_given: bool) -> dict[str, Any]:
 
 
 def _planned_switches(file: str | None) -> dict[str, SwitchPlan]:
-    """Returns the plans by group id, and prints which groups of the file have none.
+    """Returns the plans by group id, and prints which groups of the file have no plan.
 
     Errors   GroupError at `--switched` for a file without a plan.
     """
@@ -285,7 +285,7 @@ def _known(file: str | None) -> Collection[tuple[str, str]]:
 
 
 def _placed(verdict: Verdict, file: str | None) -> Verdict:
-    """Returns the verdict, each problem with the line of its group in the file."""
+    """Returns the verdict; each problem gets the file, and the number of its group's line."""
     if file in (None, "-"):
         return verdict
     lines: dict[str, int] = {}
@@ -314,7 +314,7 @@ def _print(verdict: Verdict, args: argparse.Namespace, answers: Sequence[str]) -
     else:
         lines = chain(formats.text_lines(verdict), map(formats.harmless, answers))
     for line in lines:
-        # A pipeline takes "##[" for a command. In JSON, both spellings are equal.
+        # A pipeline takes "##[" for a command. In JSON, the escaped form has the same meaning.
         print(line.replace("##[", "\\u0023#["))
     if verdict.failures:
         return FINDINGS_FAIL

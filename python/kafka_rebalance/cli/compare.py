@@ -85,7 +85,7 @@ def run(args: argparse.Namespace) -> int:
         elif args.json:
             print(contract.dumps(_json(one, plans, not_affected, alone=alone)), flush=True)
         else:
-            # Only a single group is shown with its plans: those of many need too much memory.
+            # Only a single group is shown with its plans: many groups' plans need too much memory.
             led = () if compared else plans
             compared.append(one)
     if len(compared) == 1:
@@ -112,7 +112,7 @@ def _json(
 def _led(
     group: GroupSpec, changes: Sequence[Change], args: argparse.Namespace
 ) -> Sequence[LedPlan]:
-    """Returns a plan for each assignor that a possible leader runs; () if it cannot be planned."""
+    """Returns a plan for each assignor that a possible leader runs; () if there is no plan."""
     if group.assignor is None or any(
         isinstance(one, SwitchAssignor | SwitchProtocol) for one in changes
     ):

@@ -54,7 +54,7 @@ def run(args: argparse.Namespace) -> int:
             return tracer.step(command)
         except GroupError:
             errors += 1
-            raise  # `play` shows the error as the command's answer, and goes on
+            raise  # `play` shows the error as the command's answer, and continues
 
     lines = play(_RESULT.sub("", text), step).split("\n")[:-1]
     print(f"# Result: {_ends(lines, tracer)}{f'; {errors} refused' if errors else ''}.\n")

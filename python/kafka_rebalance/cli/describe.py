@@ -57,7 +57,7 @@ def run(args: argparse.Namespace) -> int:
         if isinstance(one, BadGroup) or one.assignor in SERVER_SIDE:
             found = _show_other(args, one)
         if [one] == found and isinstance(one, BadGroup) and state_in(one.error):
-            # A group without members, or in a rebalance: a row with its state and its lag.
+            # A group that has no members or is rebalancing is shown as a row: its state and lag.
             return show_all(args, names, _show)
     for one in found:
         if isinstance(one, BadGroup):

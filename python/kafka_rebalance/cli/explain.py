@@ -2,7 +2,7 @@
 """`kafka-rebalance explain`: shows why a partition goes to its owner, step by step."""
 
 import argparse
-from os.path import exists, isfile  # `pathlib` imports for longer
+from os.path import exists, isfile  # `pathlib` is slow to import
 
 from . import plan
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`kafka-rebalance exporter`: metrics of all groups and their rebalances, for Prometheus."""
+"""`kafka-rebalance exporter`: serves metrics of groups and rebalances to Prometheus."""
 
 import argparse
 import signal

@@ -45,12 +45,12 @@ _EXAMPLES = 20
 _UNSAID = {
     "not_affected": "not affected", "unsettled": "never stable", "with_anomalies": "with anomalies",
 }  # fmt: skip
-"""Counts that are not in the first sentence -> their words."""
+"""A count that the first sentence leaves out -> the words for it."""
 _LEADERS = """\
 each group was played with Java's assignor, unless its assignor names another library's
 (librdkafka/range); for other leaders ask about one group:
 kafka-rebalance {word} FILE --group ID"""
-"""A note on leaders, whose libraries the core does not know; docs/start/spark.md has more."""
+"""A note on leaders, whose libraries the core does not know; docs/start/spark.md explains more."""
 
 _UNREAD = (
     "; columns that NAME does not read are not validated (range: owned partitions; roundrobin: "

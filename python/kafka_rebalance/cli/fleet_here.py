@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs the jobs of `fleet` on local files of contract lines, in this process: they end seconds
+"""Runs the jobs of `fleet` on local files of contract lines, in this process: they finish seconds
 before Spark could start. Spark writes equal files and reports, but does not count second rounds.
 """
 
@@ -115,7 +115,7 @@ class Here:
         return {}  # only records have causes of errors
 
     def worst(self, figure: str, most: int, change: str | None = None) -> list[dict[str, Any]]:
-        """Returns the groups with the most of one of `FIGURES`, and above 0; then by id. If `fleet
+        """Returns the groups in which a figure is largest and above 0; ids break ties. If `fleet
         summary` has planned, `change` selects the plans of one change.
         """
         columns, of = _FIGURES[figure]
@@ -202,14 +202,14 @@ class Here:
         return {"error": error, "groups": groups}
 
     def rows(self, names: Sequence[str]) -> Iterator[dict[str, Any]]:
-        """Yields rows with these columns of the answers, after `cluster` if they contain it."""
+        """Yields rows with these columns of the answers, after any column `cluster`."""
         keys = ["cluster"] * self._has_cluster
         for table in read_columns(self._answers, [*keys, *names]):
             yield from table.to_pylist()
 
 
 def _above(row: Mapping[str, Any]) -> int:
-    """Returns by how much a plan ends less even than possible; 0 for an error."""
+    """Returns how far the spread after a plan is above the best possible; 0 for an error."""
     after, best = row["balance_after"], row["balance_possible"]
     return after["max"] - after["min"] - best["max"] + best["min"] if after and best else 0
 
@@ -225,7 +225,7 @@ _FIGURES: dict[str, tuple[Sequence[str], Callable[[Mapping[str, Any]], Any]]] = 
     "waiting": (("waiting",), lambda row: row["waiting"]),
     "unavailable": (("unavailable",), lambda row: row["unavailable"]),
 }
-"""Twin of `FIGURES`: the columns that a figure reads, and the figure."""
+"""Twin of `FIGURES`: figure -> the columns that it reads, and a function that computes it."""
 
 
 def _read(files: Iterable[Split]) -> Iterator[tuple[str | None, str, dict[str, Any]]]:

@@ -56,7 +56,7 @@ class OnSpark:
         return left, lambda: {**left_out(), **passed_over()}
 
     def answer(self) -> tuple["Done", dict[str, int]]:
-        """Runs the job, on rows or on files in tasks; also returns how many groups it left out."""
+        """Runs the job on rows or on files; also returns how many groups it left out, by reason."""
         from kafka_rebalance.spark import files, functions, jobs
 
         args, counts = self.args, _counts(self.args.word)
@@ -74,7 +74,7 @@ class OnSpark:
         return done, left_out()
 
     def causes(self) -> dict[str, int]:
-        """Returns each cause of errors in records, with the number of records that have it."""
+        """Returns each cause of errors in records, with the number of records with this cause."""
         from kafka_rebalance.spark.consumer_offsets import count_causes
 
         if self.args.topics is None:
@@ -83,7 +83,7 @@ class OnSpark:
         return {row[0]: row[1] for row in found.groupBy("cause").sum("records").collect()}
 
     def rows(self, names: Sequence[str]) -> Iterator[dict[str, Any]]:
-        """Yields rows with these columns of the answers, after `cluster` if they contain it."""
+        """Yields rows with these columns of the answers, after any column `cluster`."""
         from kafka_rebalance.spark import schema
 
         answers = self._spark.read.parquet(self.args.output)
@@ -91,7 +91,7 @@ class OnSpark:
         return (row.asDict() for row in found.toLocalIterator())
 
     def worst(self, figure: str, most: int, change: str | None = None) -> list[dict[str, Any]]:
-        """Returns as `Here.worst`."""
+        """Returns what `Here.worst` returns."""
         from pyspark.sql import functions as f
 
         from kafka_rebalance.spark import schema
@@ -121,7 +121,7 @@ class OnSpark:
         return self._read[1]()
 
     def racks(self) -> dict[str, int]:
-        """Returns as `Here.racks`, at most 1,000 entries."""
+        """Returns what `Here.racks` returns, but at most 1,000 entries."""
         from kafka_rebalance.spark.summary import racks_of
 
         return dict(racks_of(self._read[0]).orderBy("rack").limit(1000).collect())
@@ -134,7 +134,7 @@ class OnSpark:
         args = self.args
         how = {"assignor": args.assignor, "max_partitions": args.max_partitions}
         planned = plan_each_change(self._read[0], changes, **how)
-        # The change is a column, never a directory name: it may contain a rack, and so any text.
+        # The change is a column, never a directory name: it may name a rack, in any characters.
         target = f"{output}/plans"
         jobs.write(planned, target, overwrite=args.overwrite, plain=self.plain)
         self._plans = self._spark.read.parquet(target)
@@ -231,7 +231,7 @@ def _refused(groups: "DataFrame", source: str) -> str | None:
 
 
 def asked(args: argparse.Namespace) -> dict[str, Any]:
-    """Returns the job's parameters that are options of this command; `assign` has no changes."""
+    """Returns the job's parameters that are options of this command (`assign` has no `changes`)."""
     names = ("assignor", "changes", "max_partitions")
     return {name: vars(args)[name] for name in names if name in vars(args)}
 
@@ -244,7 +244,7 @@ FIGURES = {
     "waiting": "waiting",
     "unavailable": "unavailable",
 }
-"""The figures of `worst`: a number of a row of answers, or a condition."""
+"""Figure of `worst` -> its SQL expression on a row of answers: a number, or a condition."""
 
 
 def recommendable() -> list[str]:
@@ -258,8 +258,8 @@ BETTER = {
     "stop_less": r" leaves (\d+ )?partitions? without ",
     "be_more_even": " leaves the fullest and ",
 }
-"""A count of comparisons that recommend another assignor -> what the reason of each has, as a
-regular expression.
+"""Name of a count -> the pattern of a comparison's `reason` that is counted there, if the group
+should change its assignor.
 """
 
 

@@ -40,7 +40,7 @@ Fleet: TypeAlias = "OnSpark | Here"
 
 _WORST = 20
 _AT_LEAST = 5
-"""At least this many groups are listed, even if they end as even as possible."""
+"""At least this many groups are listed, even if each one's balance is the best possible."""
 _NAMED = 3
 """The number of groups that the first sentence names for each harm."""
 _MOST_RACKS = 12

@@ -56,7 +56,7 @@ class BadGroup(NamedTuple):
 
 
 def add_arguments(parser: argparse.ArgumentParser, only: Container[str] | None = None) -> None:
-    """Adds the options for input and output, and for changes; `only` is for `add_changes`."""
+    """Adds the options for input and output, and for changes; `only` is passed to `add_changes`."""
     add_input(parser)
     add_changes(parser, only)
 
@@ -162,7 +162,7 @@ def read_groups(
 def one_group(
     args: argparse.Namespace, where: str = "", leaderless: Leaderless | None = None
 ) -> GroupSpec | None:
-    """Returns the only group of the input; reports its error and returns None if it has one."""
+    """Returns the only group of the input; if it has an error, reports this and returns None."""
     groups = list(islice(read_groups(args, leaderless), 2))
     if len(groups) != 1:
         args.parser.error(f"{where}needs exactly one group; name it with --group")
@@ -332,7 +332,7 @@ def answer(
     *,
     alone: bool,
 ) -> tuple[GroupAnswer | None, list[str]] | BadGroup | LeftOut | Emptied:
-    """Returns the result of `work` and the changes left out, as `answers`, or why it has none."""
+    """Returns the result of `work` and the left-out changes, or why there is no result."""
     if isinstance(group, BadGroup):
         return group
 
@@ -432,7 +432,7 @@ def _unaffected(group: GroupSpec, args: argparse.Namespace) -> list[str]:
 
 
 def error_text(error: GroupError, changes: Sequence[object]) -> str:
-    """Returns the text of an error, with the change in place of a path such as `changes[0]`."""
+    """Returns the text of an error; the change replaces a path such as `changes[0]`."""
     for i, change in enumerate(changes):
         if error.path == f"changes[{i}]":
             return f"{change}: {error.problem}"

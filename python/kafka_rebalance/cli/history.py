@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`kafka-rebalance history`: which groups rebalanced, why, and what would have helped."""
+"""`kafka-rebalance history`: shows which groups rebalanced, why, and what would have helped."""
 
 import argparse
 import gzip
@@ -149,7 +149,7 @@ def _recorded(args: argparse.Namespace, missing: list[str]) -> Recorded:
     configs, sessions = cluster_configs(args), {}
     try:
         sessions = group_sessions(args.bootstrap_server, args.group, configs=configs)
-    except ClusterError as error:  # without settings, the defaults hold; but a broker must answer
+    except ClusterError as error:  # without settings, the defaults apply; but a broker must answer
         if isinstance(error, NotReachedError) and error.none_answered:
             raise
     with item_progress("records") as advance:

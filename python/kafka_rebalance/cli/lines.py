@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 def open_input(file: str) -> BinaryIO:
     """Opens a file for reading in binary; "-" is standard input."""
-    # Not `Path.open`: an import of pathlib takes longer than many an answer.
+    # Not `Path.open`: importing pathlib takes longer than computing many of the answers.
     return sys.stdin.buffer if file == "-" else open(file, "rb")  # noqa: PTH123
 
 
@@ -43,7 +43,7 @@ def written(path: "Path") -> "Iterator[Path]":
     """
     import secrets
 
-    place = path.resolve()  # a link stays, and its target is written
+    place = path.resolve()  # a link is kept, and its target is replaced
     part = place.with_name(f".{secrets.token_hex(8)}{path.suffix}")
     try:
         yield part
@@ -73,7 +73,7 @@ def group_lines(
 ) -> Iterator[tuple[int, bytes | None]]:
     """Yields contract lines as `numbered` does; pasted tables are converted into lines first.
 
-    A text has tables (docs/paste.md) if its first line that is not blank is not JSON, and a line is
+    A text contains tables (docs/paste.md) if its first nonblank line is not JSON, and any line is
     the head of a table. Such a text is read as a whole. `args` holds the options of `add_pasted`.
     """
     lines = enumerate(read_lines(source, most), 1)

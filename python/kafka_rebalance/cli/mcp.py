@@ -62,7 +62,7 @@ def run(args: argparse.Namespace) -> int:
     return DONE
 
 
-# The types of texts are `str`, not `str | None`: otherwise the library parses a text that is JSON.
+# Strings have the type `str`, not `str | None`: otherwise the library parses one that is JSON.
 class _Tools:
     """The tools. Their docstrings are descriptions for the agent."""
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 MOST_DIGITS = 10
-"""The most digits of a number: Python's time to read it grows with the square of the digits."""
+"""The most digits of a number: Python's time to parse one grows with the square of their count."""
 
 
 def whole(least: int) -> Callable[[str], int]:
@@ -32,7 +32,7 @@ def whole(least: int) -> Callable[[str], int]:
 
 
 def path(text: str) -> "Path":
-    from pathlib import Path  # most prompts write no file, and it imports slowly
+    from pathlib import Path  # slow to import, and most commands write no file
 
     return Path(text)
 

@@ -12,7 +12,7 @@ from importlib import import_module
 from kafka_rebalance.errors import did_you_mean
 from kafka_rebalance.report.text.terminal import columns
 
-TYPE_CHECKING = False  # `typing` imports slowly; type checkers take this name as true
+TYPE_CHECKING = False  # `typing` is slow to import; type checkers assume True
 if TYPE_CHECKING:
     from typing import Any, NoReturn
 
@@ -48,7 +48,7 @@ The commands are in the order in which a new user needs them.
 """
 
 _RESTARTS = re.compile("restart|rolling")
-"""Options under which people look for --bounce-members contain one of these words."""
+"""Words in the options that people try when they look for --bounce-members."""
 
 _LIVE = "--bootstrap-server broker:9092"
 EXAMPLES = {
@@ -154,7 +154,7 @@ class _Command(_Parser):
     _is_intermixing = False
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
-        # While `_is_intermixing`, argparse has called this method from the call below.
+        # If `_is_intermixing`, argparse calls this method during the call below.
         if self._subparsers is not None or self._is_intermixing:
             return super().parse_known_args(args, namespace)
         self._is_intermixing = True

@@ -18,6 +18,6 @@ def is_pattern(name: str) -> bool:
 
 
 def wanted(args: argparse.Namespace) -> Callable[[str], bool]:
-    """Returns a function that tells whether a group id fits a pattern; without any, all ids fit."""
+    """Returns a function that checks whether a group id matches a pattern; without any, all do."""
     patterns = args.group
     return lambda name: patterns is None or any(fnmatchcase(name, one) for one in patterns)

@@ -153,7 +153,7 @@ def _answer(
 
 
 def _notes(one: _Answer, args: argparse.Namespace, *, cheap: bool = False) -> tuple[Note, ...]:
-    is_own = args.assignor is None  # else no note points to `compare`, which plays the group's own
+    is_own = args.assignor is None  # else no note advises `compare`, which plays the own assignor
     return plan_notes(one.planned, one.led, draws=args.samples, is_own=is_own, cheap=cheap)
 
 
@@ -215,9 +215,9 @@ def _show(answer: _Answer, args: argparse.Namespace) -> None:
 
 
 def _samples(planned: RebalancePlan, args: argparse.Namespace) -> Samples | None:
-    """Returns plans with other random ids; None without guesses, or if a change names a guess."""
+    """Returns plans with other random ids; None without guesses, or if a change names one."""
     if planned.has_guesses and args.samples != 0:
-        with suppress(NotAffected):  # each plan makes other ids, so a named id may be absent
+        with suppress(NotAffected):  # each plan makes up other ids, so the named id may be absent
             return planned.sample(args.samples)
     return None
 

@@ -54,7 +54,7 @@ _OPTIONS = """
 def _command(text: str) -> str:
     try:
         words = shlex.split(text)
-    except ValueError as error:  # a quotation that does not end
+    except ValueError as error:  # a quotation mark is not closed
         problem = f"{text} cannot be split into words as a shell does: {error}"
         raise argparse.ArgumentTypeError(problem) from None
     if not words or not words[0]:

@@ -139,7 +139,7 @@ def _gate(args: argparse.Namespace, workload: Workload, before: GroupSpec | None
 
 
 def _look(args: argparse.Namespace) -> tuple[list[str], GroupSpec | None]:
-    """Returns ([], the group's description), or why the group is not at rest, with None."""
+    """Returns ([], the group's description); or (why the group has not settled, None)."""
     from kafka_rebalance.follow.cluster import has_target
 
     try:

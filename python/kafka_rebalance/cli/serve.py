@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`kafka-rebalance serve`: a broker for tests of consumers, with records in memory."""
+"""`kafka-rebalance serve`: runs a broker for tests of consumers, with records in memory."""
 
 import argparse
 import asyncio
@@ -96,7 +96,7 @@ def served_topics(args: argparse.Namespace) -> "list[ServedTopic]":
 
 
 def _topics(args: argparse.Namespace) -> Iterator[tuple[str, int, Any, str]]:
-    """Yields name, partitions, racks and place in the options; errors name the place."""
+    """Yields name, partitions, racks, and the option with its line, which errors name."""
     if args.topics_of is not None:
         with args.topics_of.open("rb") as source:
             for number, line in group_lines(source):
@@ -106,7 +106,7 @@ def _topics(args: argparse.Namespace) -> Iterator[tuple[str, int, Any, str]]:
                 except GroupError as error:
                     raise GroupError(path, str(error)) from None
                 for topic in topics:
-                    if topic.partitions:  # 0: the topic is deleted, but a member still owns some
+                    if topic.partitions:  # 0: deleted, but a member still owns partitions
                         yield topic.name, topic.partitions, topic.racks, path
     for text in args.topic:
         yield *topic_count(text), None, "--topic"
@@ -116,12 +116,12 @@ async def _serve(server: "Server") -> None:
     from kafka_rebalance.serve.connections import Limits
 
     ended = asyncio.Event()
-    with contextlib.suppress(NotImplementedError):  # on Windows, loops handle no signals
+    with contextlib.suppress(NotImplementedError):  # on Windows, event loops handle no signals
         asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, ended.set)
     async with contextlib.AsyncExitStack() as stack:
         try:
             await stack.enter_async_context(server)
-        except (socket.gaierror, UnicodeError) as error:  # UnicodeError: no host can have the name
+        except (socket.gaierror, UnicodeError) as error:  # UnicodeError: not a host name
             host = json.dumps(server.connections.host, ensure_ascii=False)
             problem = f"{host} is not an address of this machine, as 127.0.0.1: {error}"
             raise GroupError("--host", problem) from None

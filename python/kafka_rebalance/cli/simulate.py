@@ -249,7 +249,7 @@ def _scenarios(args: argparse.Namespace, scenario: "Scenario") -> dict[str, "Sce
             there = f"is not one of {', '.join(_VARIANTS)}{near}"
             args.parser.error(f"--compare: {name!r} {there}")
     found, every = {}, _listed(args.costs)
-    is_named = len(every) > 1 or len(variants) == 1  # if the names differ by their costs
+    is_named = len(every) > 1 or len(variants) == 1  # whether the names contain the costs
     for cost in every:
         start, _, stop = cost.partition("/")
         costs = (milliseconds(start), milliseconds(stop))

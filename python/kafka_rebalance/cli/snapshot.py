@@ -26,7 +26,7 @@ _MOVING = {
     "assigned_partitions": "the target",
     "target_active_tasks": "the present tasks, which the assignor reads",
 }
-"""A field of members that have not reached their target -> the state from which a plan starts."""
+"""A field of members that are not at their target -> where a plan of the group begins, in words."""
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -107,7 +107,7 @@ class _Counts:
             from kafka_rebalance.present.triage import TriagedGroup
 
             found = TriagedGroup(line["group_id"], None, "Stable", ())
-            with suppress(GroupError):  # with an unknown assignor, the line is written all the same
+            with suppress(GroupError):  # the line of an unknown assignor is written, too
                 found = TriagedGroup.of(describe(GroupSpec.from_dict(line)))
             self._written.append(replace(found, described=None))
         assignor = line.get("assignor")

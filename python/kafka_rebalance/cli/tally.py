@@ -80,7 +80,7 @@ class Tally(Mutable):
     led           groups with a member whose id, or shortened id, equals `--leader`
     streams       the reason (`LeftOut`) -> the ids of the groups that were left out for it
     leaderless    the partitions without a leader in the groups' topics
-    libraries     an unknown client library -> groups that have members or a leader of it
+    libraries     an unknown client library -> the number of groups with members or a leader of it
     """
 
     groups: int = 0

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 CONNECT = "connect"
 _NEWEST = 200_000
-"""The number of newest offsets of `__consumer_offsets` to read, which takes some seconds."""
+"""The number of newest offsets of `__consumer_offsets` to read; this takes a few seconds."""
 _RECENT_MS = 3_600_000
 _APART_S, _MOST_NAMED = 30, 5
 """The seconds between two descriptions of a group; the most group ids that a note lists."""
@@ -61,7 +61,7 @@ _SELECTION = """
 
 
 def show_all(args: argparse.Namespace, patterns: Sequence[str] | None, show: _Shows) -> int:
-    """Shows the groups that fit a pattern (None: all); `show` shows a group that is alone."""
+    """Shows the groups that match a pattern (None: all); `show` is called for a single group."""
     look = _Look(args, patterns)
     found = look.read()
     if len(found) == 1 and patterns is None and not args.only:
@@ -79,9 +79,9 @@ def show_all(args: argparse.Namespace, patterns: Sequence[str] | None, show: _Sh
 def triaged(
     args: argparse.Namespace, patterns: Sequence[str] | None, *, counts: bool = False
 ) -> tuple[list[triage.TriagedGroup], list[BadGroup]]:
-    """Returns the groups that fit a pattern (None: all), and the errors of other groups.
+    """Returns the groups that match a pattern (None: all), and the errors of other groups.
 
-    With `counts`, the groups of a cluster have their number of rebalances.
+    With `counts`, the groups of a cluster include their number of rebalances.
     """
     look = _Look(args, patterns)
     rows, bad = look.triaged(look.read())
@@ -89,7 +89,7 @@ def triaged(
 
 
 class _Look(Mutable):
-    """One reading of the groups that fit a pattern. `listed` are all groups of the cluster."""
+    """One reading of the groups that match a pattern. `listed` are all groups of the cluster."""
 
     args: argparse.Namespace
     patterns: Sequence[str] | None
@@ -152,7 +152,7 @@ class _Look(Mutable):
         return any(fnmatchcase(group_id, one) for one in self.patterns)
 
     def _missing(self, found: Sequence[GroupSpec | BadGroup]) -> Iterator[BadGroup]:
-        """Yields an error for each name and pattern that no group fits."""
+        """Yields an error for each name and pattern that no group matches."""
         ids = (one.group_id for one in found if one.group_id is not None)
         there = [*dict.fromkeys([*ids, *self.listed])]
         for pattern in self.patterns or ():
@@ -160,7 +160,7 @@ class _Look(Mutable):
                 yield no_such_group(pattern, self.args.file or self.args.bootstrap_server, there)
 
     def _of_cluster(self) -> Iterator[GroupSpec | BadGroup]:
-        """Yields all groups but Connect's; one without members is an error with its state."""
+        """Yields all groups but Connect's; a group without members as an error with its state."""
         named = self.patterns is not None and not any(map(is_pattern, self.patterns))
         left: list[BadGroup] = []
 
@@ -192,7 +192,7 @@ class _Look(Mutable):
 
 
 def _between(before: GroupSpec, after: GroupSpec | BadGroup | None) -> int:
-    """Returns how many rebalances two descriptions show at least; of a classic group, 0 or 1."""
+    """Returns the least number of rebalances between two descriptions; 0 or 1 if classic."""
     if not isinstance(after, GroupSpec):
         return 1
     if before.assignor in SERVER_SIDE:
@@ -287,7 +287,7 @@ def described(
 
 
 def _weighed(args: argparse.Namespace, one: Description) -> Description:
-    """Returns the description; the command that it advises gets the options of the weights, too."""
+    """Returns the description; the command that it advises also repeats the weights' options."""
     given = [(f"--{name}", vars(args).get(name)) for name in ("weights", "capacity")]
     options = [shell_option(option, value) for option, value in given if value is not None]
     return replace(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`kafka-rebalance watch`: each rebalance of live groups, why, and whether it was as predicted."""
+"""`kafka-rebalance watch`: prints rebalances of live groups, why, and if they were predicted."""
 
 import argparse
 import queue
@@ -265,7 +265,7 @@ def _document(one: FollowedRebalance, far: int | None, changes: str) -> dict[str
 
 
 def _beginning(group: GroupSpec, source: str) -> str:
-    """Returns a line on the state in which the watch begins."""
+    """Returns a line on the group's state when the watch begins."""
     size = f"{counted(len(group.members), 'member')}, {counted(len(owners(group)), _noun(group))}"
     how = "in __consumer_offsets" if source == RECORDS else "by asking the broker"
     return f"watching {group.group_id} {how}: {group.assignor}, {size}"

@@ -80,7 +80,7 @@ class Fewest(Fact):
 
 
 class Evened(Fact):
-    """A move to a member with fewer partitions; the `…_holds` are their numbers before the move."""
+    """A move to a member with fewer partitions; `…_holds` are both counts before the move."""
 
     source: str
     source_holds: int

@@ -16,7 +16,7 @@ from kafka_rebalance.group.spec import counted
 class Fact:
     """One step of an algorithm; each subclass becomes a frozen dataclass when it is first used.
 
-    To make dataclasses of all facts would take longer than an explanation, which needs only a few.
+    Making dataclasses of all facts would take longer than an explanation, which needs only a few.
 
     `text` is a format string for the sentence, unless the subclass has its own `__str__`.
     """
@@ -40,7 +40,7 @@ class Unknown(Fact):
     """The assignor's steps are unknown, and no other assignor's steps are shown instead.
 
     `page` is the page that describes the assignor, or "". `kafkas` is Kafka's assignor of this
-    name, if its answer can be explained; `agrees` is True if both choose one member.
+    name, if its answer can be explained; `agrees` is True if both choose the same member.
     """
 
     assignor: str
@@ -71,7 +71,7 @@ class Remembered(Fact):
 
 
 class Alike(Fact):
-    """The steps are unknown. Kafka's assignor `kafkas` has an equal answer; its facts follow.
+    """The steps are unknown. Kafka's assignor `kafkas` returns an equal answer; its facts follow.
 
     `reads_other_claims` is True for a class that reads its own library's user data.
     """
@@ -94,7 +94,7 @@ class Alike(Fact):
 
 
 class NotAlike(Fact):
-    """The steps are unknown, and `kafkas`, the most similar assignor, has another answer.
+    """The steps are unknown, and `kafkas`, the most similar assignor, returns another answer.
 
     `where` is the page that describes the assignor, in brackets, or "".
     """
@@ -230,7 +230,7 @@ class Dealt(Fact):
 class NextInCircle(Fact):
     """The member that gets the partition; the circle passed over `passed` members before it.
 
-    `before` is the partition before it in the row, with its member; None for the first partition.
+    `before` is the previous partition in the row, with its member; None for the first partition.
     """
 
     member_id: str

@@ -38,7 +38,7 @@ def reasons(
     """Returns the facts about a partition, which must exist and have a subscriber.
 
     `remembered` is the assignment of a round that follows another one: `balanced` and `weighted`
-    then compute nothing, but give the partitions that they withheld.
+    then compute nothing, but assign the partitions that they withheld.
     """
     steps = _STEPS.get(assignor)
     if steps is not None and (facts_found := steps(group, tp)) is not None:
@@ -95,7 +95,7 @@ _USER_DATA_READ: dict[str, UserData | None] = {
     "kafka-python/sticky": None,
     "aiokafka/sticky": "partitions",
 }
-"""A class that reads its library's user data -> the `Member.user_data` for equal claims in Java.
+"""A class that reads its library's user data -> the equivalent `Member.user_data` for Java's.
 
 kafka-python writes partitions and a generation, but not in Java's form; None means Java's form.
 aiokafka writes partitions without a generation.

@@ -124,7 +124,7 @@ def share_steps(group: GroupSpec, tp: TopicPartition) -> list[Fact] | None:
 
 class _Watched(simple.Pool):
     """A pool that records changes of the watched partition: the members that lose it, and why;
-    those that gain it, and the number that they held before. Members are numbers.
+    those that gain it, and the number that they held before. A number stands for each member.
     """
 
     reason: Outcome = "given up"

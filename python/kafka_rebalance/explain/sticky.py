@@ -167,7 +167,7 @@ NotHeldWhy = Literal["nobody", "rack", "unsubscribed"]
 
 
 class Held(Fact):
-    """The owner by the claims keeps the partition until balancing, unless `why_not` is set."""
+    """The owner according to the claims keeps the partition until balancing, unless `why_not`."""
 
     member_id: str | None
     topic: str
@@ -217,7 +217,7 @@ MovedWhy = Literal["previous", "smallest", "instead"]
 
 
 class Moved(Fact):
-    """A move during balancing, with its reason; the `…_holds` are the numbers before the move.
+    """A move during balancing, with its reason; the `…_holds` are both counts before the move.
 
     `instead` is the partition that should have moved, if this one moved back in its place.
     """

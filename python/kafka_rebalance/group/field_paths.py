@@ -143,7 +143,7 @@ def an(name: str) -> str:
 
 
 def each_of(values: Any, at: str, expected: type[_T], how: str) -> Iterator[_T]:
-    """Yields the values, each checked; `how`, the end of an error, says how to get a right one.
+    """Yields the values, each checked; `how` ends an error's text: how to make a right value.
 
     Errors: TypeError if `values` is not a list, or at the first value that is not an `expected`.
     """

@@ -221,7 +221,7 @@ _END = 250  # characters searched at each end; more would take longer than the c
 
 
 def has_unknown(line: str | bytes) -> bool:
-    """Returns whether either end of a correct line has a field that is not known."""
+    """Returns whether either end of a correct line contains an unknown field."""
     text = line if isinstance(line, str) else line.decode()
     return not _EVERY.issuperset(_KEY.findall(text[:_END]) + _KEY.findall(text[-_END:]))
 
@@ -236,7 +236,7 @@ def warn(line: Mapping[str, Any]) -> None:
 def misspelt(value: Any, seen: set[tuple[str, str]]) -> Iterator[str]:
     """Yields a sentence for each field that resembles one of the contract; adds it to `seen`.
 
-    The contract allows other fields. But with `ownd` in place of `owned_partitions`, a group would
+    The contract allows other fields. But with `ownd` instead of `owned_partitions`, a group would
     be planned as if its members owned nothing.
     """
     objects = [("", "", value)]

@@ -27,7 +27,7 @@ def small_table(
 ) -> str:
     """Returns a notebook's table of the first items, with long strings cut, then "… and N more".
 
-    `summary`, the answer in words, stands above the table and is not cut.
+    `summary`, the answer in words, is printed above the table and is not cut.
     """
     rows = ([clipped(str(cell).strip()) for cell in row(item)] for item in items[:MOST_ROWS])
     more = len(items) - MOST_ROWS

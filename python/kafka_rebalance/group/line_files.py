@@ -13,7 +13,7 @@ MAX_LINE_BYTES = 32 * 1024 * 1024
 TOO_LONG = f"more than {MAX_LINE_BYTES} bytes"
 _PIECE_BYTES = 1024 * 1024
 
-Source = BinaryIO | BufferedIOBase  # the second is the type of a file that gzip opens
+Source = BinaryIO | BufferedIOBase  # BufferedIOBase: gzip's files
 
 
 def read_lines(source: Source, most: int) -> Iterator[bytes | None]:

@@ -117,7 +117,7 @@ class Member:
     there: such a topic can affect a broker's next assignment. Else it is empty, and
     `owned_partitions` shows all topics.
 
-    `client_library` is the library that the member's bytes show (`wire/sent_members.py`); None
+    `client_library` is the library that the member's bytes reveal (`wire/sent_members.py`); None
     means unknown. No assignor reads it, but it decides which assignor answers if the member leads.
     `streams` is None outside of streams groups. `capacity` is how much the member can carry,
     relative to others; None means 1. Only `weighted` reads it.

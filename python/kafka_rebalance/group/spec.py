@@ -84,7 +84,7 @@ class GroupSpec:
     ) -> "GroupSpec":
         """Reads a parsed contract line. Errors: GroupError with the path of the wrong field.
 
-        `contract.py` reads the lines that the core cannot: wrong ones, or with types beyond JSON's.
+        `contract.py` reads lines that the core cannot: wrong ones, and those with non-JSON types.
         """
         found = _core.read_fields(fields, max_partitions)
         if found is not None and cls is GroupSpec:
@@ -209,7 +209,7 @@ class GroupSpec:
 
     @property
     def limit(self) -> int:
-        """Returns the most partitions or tasks that a change of the group may lead to:
+        """Returns the largest number of partitions or tasks that a change of the group may lead to:
         MAX_PARTITIONS, or the group's present number if that is larger.
         """
         tasks = streams.all_tasks(self.subtopologies or (), self.num_standby_replicas or 0)
@@ -331,6 +331,6 @@ def counted(number: int, noun: str = "member") -> str:
 
 
 def first_of(names: Sequence[str], most: int, between: str = ", ") -> str:
-    """Returns the first `most` names as text, and how many more there are, as `a, b and 2 more`."""
+    """Returns the first `most` names and the number of the others, such as `a, b and 2 more`."""
     more = len(names) - most
     return between.join(names[:most]) + (f" and {more} more" if more > 0 else "")

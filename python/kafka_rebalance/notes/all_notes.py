@@ -40,9 +40,9 @@ def plan_notes(
     """Returns the notes on a plan: its assumptions, its risks, and the facts that are unknown.
 
     `led` are the plans of all possible leaders (`plans_by_leader`), if `plan` is one of them. Each
-    rebalance beside the plan is played with at most `draws` draws (sets of random ids and orders);
-    None means a limit by the group's size. `is_own` is False if the group runs an assignor other
-    than the plan's. With `cheap`, no rebalance is played, and the notes that need one are left out.
+    additional rebalance is played with at most `draws` draws (sets of random ids and orders);
+    None: the group's size sets a limit. `is_own` is False if the group runs an assignor other than
+    the plan's. With `cheap`, no rebalance is played, and the notes that need one are left out.
     """
     found: list[Note] = []
     if has_no_answer(led):
@@ -143,7 +143,7 @@ def comparison_notes(
     group, changes = compared.group, compared.changes
     found: list[Note] = []
     if not cheap:
-        # The rebalances that never end, of the group's own assignor and of the recommended one.
+        # Notes on rebalances that never end, under the group's own and the recommended assignor.
         names = dict.fromkeys([group.assignor, compared.recommended])
         ends = [_endless_with(name, compared) for name in names if name]
         found += [endless_note(one) for one in ends if one is not None]

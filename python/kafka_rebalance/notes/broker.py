@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Notes on plans of groups whose broker assigns, and on switches to or from their protocols.
+"""Notes on plans of broker-assigned groups, and on switches to or from their protocols.
 
 Source   GroupMetadataManager, CurrentAssignmentBuilder, StickyTaskAssignor, AssignmentRefiner,
          GroupCoordinatorConfig (Kafka 4.4.0), KIP-848, KIP-1071. Libraries: Kafka 4.0's upgrade
@@ -154,7 +154,7 @@ def _has_pair(group: GroupSpec) -> bool:
 
 
 def _together(plan: RebalancePlan) -> str:
-    """Returns a text: how the end differs if the members of a step join within one interval."""
+    """Returns a text on how the plan's end differs if a step's members join in one interval."""
     others = 0
     for step in plan.steps:
         if len(step.rounds) > 1 and step.rounds[0].kind == "broker":
@@ -344,7 +344,7 @@ def _named(members: list[str], one: str, more: str) -> str:
 
 
 def _moved(plan: RebalancePlan) -> Iterator[tuple[TopicPartition, str | None, str | None]]:
-    """Yields (partition, owner before, after); a member that came back has its first id."""
+    """Yields (partition, owner before, after); a member that came back is named by its first id."""
     origins = plan.steps[-1].origins
     before = {tp: member for member, owned in plan.before.items() for tp in owned}
     after = {

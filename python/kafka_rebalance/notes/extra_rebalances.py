@@ -10,7 +10,7 @@ racks of its brokers have disappeared; in Java only the leader does. If this mem
 partitions by then, the group rebalances again. `played_further` plays these rebalances, once in the
 plan and once in each draw (the plan with other random ids).
 
-All members: in a plan they change their subscriptions at one moment. In most groups that do not
+All members: in a plan they change their subscriptions simultaneously. In most groups that do not
 subscribe by a pattern, they change them one after another. `mixed_subscriptions.py` plays this.
 
 Source   kafka-python 3.0.12 (BaseCoordinator.join_group_async: a `_join_task` that is done);
@@ -69,7 +69,7 @@ class Further(Frozen):
     """The result of up to `rejoins` additional rebalances, after the plan and after `draws` draws.
 
     `moves` is the smallest and the largest number of moves that they add to the plan's.
-    `partitions` end at another member because of them, after the plan or a draw.
+    `partitions` get another owner because of them, after the plan or a draw.
     """
 
     rejoins: int

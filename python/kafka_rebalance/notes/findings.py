@@ -26,7 +26,7 @@ FindingKind = Literal[
 
 
 class Finding(NamedTuple):
-    """A kind of finding. `meaning` is one sentence without its full stop.
+    """A kind of finding. `meaning` is one sentence without the final period.
 
     `groups` follows a number of groups that have the finding: "3 uneven", "1 with idle members".
     """

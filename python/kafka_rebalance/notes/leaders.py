@@ -23,7 +23,7 @@ _DIALECTS = {
 def leading(led: Sequence[LedPlan], shown: LedPlan) -> Iterator[Note]:
     """Yields notes on the leaders of the shown plan, and on the plan of each other leader."""
     if has_no_answer(led):
-        return  # the note "no answer" has the reason
+        return  # the note "no answer" states the reason
     lead = f"{_members(shown)} {'leads' if len(shown.leaders) == 1 else 'may lead'}"
     if (library_of(shown.assignor) and shown.leaders) or len(led) > 1:
         where = f": {lead}" if shown.leaders else ""
@@ -46,7 +46,7 @@ def other_leaders(led: Sequence[LedPlan], shown: LedPlan | None, how: str = "") 
 
 
 def _answering(one: LedPlan) -> str:
-    """Returns the names of the answering assignors; after a switch, also the library's own."""
+    """Returns the assignors that answer, and the switch to the library's own if there is one."""
     library = library_of(one.assignor)
     names = one.answering or (one.assignor,)
     text = " and ".join(name if library_of(name) else f"Kafka's {name}" for name in names)

@@ -29,8 +29,8 @@ When = Literal["next", "planned", "following"]
 
 
 class Trap(NamedTuple):
-    """A rebalance that ends badly. `when` is "next" for the group's next rebalance, "planned" for
-    one of the given changes, "following" for the simple change `change` after all of these.
+    """A rebalance that kills the leader or never settles. `when`: "next" is the next one, "planned"
+    follows one of the given changes, "following" the simple change `change` after all of these.
     """
 
     end: Literal["dies", "never settles"]
@@ -47,8 +47,8 @@ _ENDS: dict[Literal["dies", "never settles"], str] = {
 
 
 def trap_notes(traps: Sequence[Trap]) -> Iterator[Note]:
-    """Yields a note for each trap of the next rebalance or of the given changes. Traps of following
-    changes share one note for each kind of end.
+    """Yields a note for each trap of the next rebalance or of the given changes. Traps after later
+    changes share one note for each outcome (a key of `_ENDS`).
     """
     for end, when, change in traps:
         if when != "following":
@@ -119,6 +119,6 @@ def _played(
         planned = plan(group, DIALECT, changes, engine=engine)
     except AssignorThrows:
         return None, Trap("dies", when, change)
-    except GroupError:  # this change fits the group only under another assignor
+    except GroupError:  # the change can be made only under another assignor
         return None, None
     return planned, None if planned.settled else Trap("never settles", when, change)

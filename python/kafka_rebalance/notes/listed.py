@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Finds out whether a cooperative group's members also list an eager assignor, and so are eager.
 
-Brokers report only the selected assignor. A group's line has `rebalance_protocol`: a person sets
-it, or a snapshot sets it if the members' last subscriptions show it (`live/classic_groups.py`).
+Brokers report only the selected assignor. A group's line may contain `rebalance_protocol`: a person
+sets it, or a snapshot does if the members' last subscriptions show it (`live/classic_groups.py`).
 
 Source   ConsumerCoordinator (Kafka 4.4.0) uses the highest protocol that all listed assignors
          support; kafka-python 3.0.12 too (ConsumerCoordinator._validate_rebalance_protocol).

@@ -2,7 +2,7 @@
 """Notes on events that can happen in a plan's rebalances but that the plan does not play.
 
 A member that revokes partitions joins again at once. A slower member that has not yet received its
-assignment of this generation then joins with the claims of the generation before. It revokes one
+assignment of this generation then joins with the claims of the previous generation. It revokes one
 generation later, and joins once more. This needs two members that revoke in one generation.
 
 Source   ConsumerCoordinator.onJoinComplete, ClassicGroup (Kafka 4.4.0: SyncGroup is answered with

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Plays a plan while old and new subscriptions mix: members change theirs at different moments.
 
-1. A draw puts the members in a random order, and cuts this order into parts. The members of a part
-   change their subscriptions at one moment; then the group settles. If racks are known, the draw
+1. A draw puts the members in a random order, and divides them into parts. The members of a part
+   change their subscriptions simultaneously; then the group settles. If racks are known, the draw
    places replicas of new topics in random racks; a plan leaves these racks unknown.
 
 Source   librdkafka 2.16 (rd_kafka_cgrp_metadata_update_check); ConsumerCoordinator.poll asks for
@@ -34,8 +34,8 @@ def played_apart(plan: RebalancePlan, draws: int | None = None) -> Further:
     """Returns how the plan ends if members change their subscriptions at different moments.
 
     Each draw plays all changes. The result holds the largest number of additional rebalances, the
-    smallest and the largest number of additional moves, and the partitions that end at another
-    member in some draw.
+    smallest and the largest number of additional moves, and the partitions that have another
+    owner in some draw.
 
     Cost     a plan in Python for each draw, of up to 9 parts; large groups have fewer draws.
     """
@@ -64,7 +64,7 @@ def _owners(plan: RebalancePlan) -> dict[TopicPartition, str]:
 # 1.
 @dataclass(frozen=True, slots=True)
 class _Apart(Change):
-    """A change of all subscriptions, made by one part of the members after the other, by `draw`."""
+    """A change of all subscriptions, which the parts of `draw` make one after another."""
 
     change: Change
     draw: int
@@ -73,7 +73,7 @@ class _Apart(Change):
 
     @classmethod
     def parse(cls, verb: str, value: str) -> Self:
-        raise NotImplementedError  # a draw has no text: `played_apart` makes it
+        raise NotImplementedError  # a draw has no text: `played_apart` makes the object
 
     def events(self, group: GroupSpec) -> list[GroupEvent]:
         (whole,) = self.change.events(group)
@@ -94,7 +94,7 @@ class _Apart(Change):
         return [event(part) for part in self._parts(list(topics))]
 
     def _placed(self, group: GroupSpec, topics: tuple[Topic, ...]) -> Iterator[Topic]:
-        """Yields the topics; new ones get random racks, as many as any old partition at most."""
+        """Yields the topics; new ones get random racks: as many as an old partition has at most."""
         random, known = Random(f"{self.draw}/racks"), {topic.name for topic in group.topics}
         placed = [racks for topic in group.topics for racks in topic.racks or ()]
         racks = sorted({rack for one in placed for rack in one if rack is not None})

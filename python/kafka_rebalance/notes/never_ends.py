@@ -41,7 +41,7 @@ from .note import Note
 
 MOST_PLAYS = 200
 MOST_WORK = 1_000_000
-"""The limit on the partitions and subscriptions in all groups played: some seconds of work."""
+"""The limit on the partitions and subscriptions in all groups played: a few seconds of work."""
 
 _MAY_NEVER_END = tuple(name for name in KAFKAS if BUILT_IN[name].remembers)
 _ALWAYS_END = tuple(name for name in KAFKAS if name not in _MAY_NEVER_END)
@@ -50,7 +50,7 @@ _MOST_NAMED = 5
 
 
 class WayOut(Frozen):
-    """A change after which a hanging group's rebalance ends; if `for_good`, also all later ones."""
+    """A change after which a hanging rebalance ends and, if `for_good`, so does any later one."""
 
     change: str
     for_good: bool
@@ -206,7 +206,7 @@ class _Ended(NamedTuple):
 
 
 class _Player(Mutable):
-    """Plays rebalances. Each play reduces `plays` by 1, and `work` by the group's size."""
+    """Plays rebalances. Each one reduces `plays` by 1, and `work` by the group's size."""
 
     engine: Engine
     plays: int
@@ -245,7 +245,7 @@ class _Player(Mutable):
     def play_alone(self, group: GroupSpec, change: Change | None = None) -> _Ended:
         """Plays a change with one event, or (None) the next rebalance, in the given group.
 
-        The returned group is of use only if its rebalance hangs.
+        The returned group is meaningful only if its rebalance hangs.
         """
         changes = () if change is None else (change,)
         if self.engine == "rust" and is_built_in(group, changes):
@@ -313,7 +313,7 @@ def _ways_out(hung: GroupSpec, player: _Player) -> Iterator[WayOut]:
 
     subscribed = {topic for member in hung.members for topic in member.topics}
     topics = tuple(topic.name for topic in hung.topics if topic.name in subscribed)
-    # Of a switch, only the event that selects the new assignor is played: if earlier rebalances
+    # Only the event of a switch that selects the new assignor is played: if earlier rebalances
     # hang, that only delays the switch.
     ends_always = [_taken_over(SwitchAssignor(name)) for name in _ALWAYS_END]
     ends_always += Resubscribe(topics).events(hung)

@@ -19,7 +19,7 @@ _MOST_PERMUTED = 3
 
 
 class OtherOrder(NamedTuple):
-    """The order of leaving after which the most partitions end at other members than in the plan.
+    """The order of departures after which the most partitions have other owners than in the plan.
 
     `elsewhere` is the number of these partitions, `moves` the number of moves in this order, and
     `orders` the number of orders that were played.
@@ -31,7 +31,7 @@ class OtherOrder(NamedTuple):
 
 
 def other_order(plan: RebalancePlan) -> OtherOrder | None:
-    """Returns the order of leaving whose end differs most from the plan's; None if none differs.
+    """Returns the order of departures whose result differs most from the plan's; None if none does.
 
     Cost     a plan for each other order: up to 5 for three members in a row.
     """
@@ -51,7 +51,7 @@ def other_order(plan: RebalancePlan) -> OtherOrder | None:
 class OtherPause(NamedTuple):
     """The other course of restarts, not played by the plan. `is_sooner`: members return sooner.
 
-    `elsewhere` is the number of partitions that end at another member than in the plan. `chance` is
+    `elsewhere` is the number of partitions that have another owner than in the plan. `chance` is
     the chance (0 to 1) of the plan's own course at each restart; None if the plan assumes the time.
     """
 
@@ -89,7 +89,7 @@ def other_pause(plan: RebalancePlan) -> OtherPause | None:
 
 
 def _by_origin(plan: RebalancePlan) -> set[tuple[str, TopicPartition]]:
-    """Returns (owner, partition) at the plan's end; owners have their first ids."""
+    """Returns (owner, partition) at the plan's end; owners are named by their first ids."""
     origins = plan.steps[-1].origins
     return {(origins.get(member_id, member_id), tp) for member_id, tp in _ends(plan)}
 
@@ -109,7 +109,7 @@ def _orders(changes: tuple[Change, ...]) -> Iterator[tuple[Change, ...]]:
 
 
 def _names_who_leaves(change: Change) -> bool:
-    """Returns whether a change removes members by name: its order among others can then vary."""
+    """Returns whether a change removes named members, so that its order among others can vary."""
     if not isinstance(change, RemoveMembers):
         return False
     return change.member is not None or change.client_id is not None

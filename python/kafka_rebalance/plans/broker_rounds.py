@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Plays rounds of a group whose broker assigns: the broker computes a target, the members follow.
+"""Plays rounds of a broker-assigned group: the broker computes a target, and the members follow.
 
 A member keeps the partitions that both its old and its new target contain. It revokes the others at
 its next heartbeat. Their new owner gets them at its own next heartbeat. In a share group, no new
@@ -8,7 +8,7 @@ owner waits for a revocation.
 1. A heartbeat finds a new group epoch and computes the target. The assignor visits the members in
    the order of the broker's hash map, a new member last (in a share group, at its place in the
    map). If several members join more than `group.consumer.assignment.interval.ms` (1 s) apart, each
-   gets a target of its own; the play lets the group reach each target before the next member joins.
+   gets a target of its own; here, the group reaches each target before the next member joins.
 2. Compare the new target with the old one.
 3. A partition is unavailable between its revocation and the heartbeat of its new owner. A new
    partition, or one of a member that left, is unavailable until its owner's heartbeat. A member

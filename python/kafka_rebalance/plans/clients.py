@@ -182,13 +182,13 @@ def class_name(group: GroupSpec, assignor: str | None) -> str | None:
 
 
 def run_several(group: GroupSpec) -> bool:
-    """Returns whether members certainly run several libraries: two of them can share no library."""
+    """Returns whether members certainly run several libraries: some two can have none in common."""
     may_run = [frozenset(one) for one in _libraries(group)]
     return any(one.isdisjoint(other) for one in may_run for other in may_run)
 
 
 def sure_to_run(group: GroupSpec, names: Sequence[str]) -> list[str]:
-    """Returns the libraries that a member may run, if this member can run nothing but `names`."""
+    """Returns the libraries that a member may run, if some member can run only `names`."""
     may_run = [{client.name for client in one} for one in _libraries(group)]
     certain = {name for one in may_run if one.issubset(names) for name in one}
     return [name for name in names if name in certain]
@@ -265,7 +265,7 @@ def recipe(client: ClientLibrary, old: str, new: str) -> Recipe:
     """Returns the recipe for a change of assignor with this client.
 
     If only another library has `old`, the recipe begins with this client's assignor of that name.
-    One rolling bounce is enough if `old` and `new` have one name in JoinGroup.
+    One rolling bounce is enough if `old` and `new` share a name in JoinGroup.
     """
     if bare(new) not in client.assignors:
         return Recipe(client.name, "none")

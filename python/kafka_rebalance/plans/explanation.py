@@ -54,7 +54,7 @@ def explain(
     samples: Samples | None = None,
 ) -> Explanation:
     """Returns the explanation of `RebalancePlan.explain` for the steps of a plan of this group."""
-    from kafka_rebalance.explain.facts import holders  # imported here: most plans explain nothing
+    from kafka_rebalance.explain.facts import holders  # imported here: few plans are explained
 
     tp = _partition(partition, group)
     groups = (group, *(step.before for step in steps))

@@ -125,7 +125,7 @@ def rack_share(
 def share_in_racks(topics: Iterable[Topic], readers: Iterable[Reader]) -> float | None:
     """Returns the share (0 to 1) of partitions that are read in the rack of a replica.
 
-    Without known racks of its reader and a replica, a partition does not count; None if none does.
+    A partition counts if the racks of its reader and of a replica are known; None if none counts.
     """
     racks = {topic.name: topic.racks for topic in topics if topic.racks is not None}
     known = near = 0

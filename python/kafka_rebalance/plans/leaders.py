@@ -7,8 +7,8 @@
 2. A leader leads until it leaves. Then the coordinator appoints the first member of its hash map. A
    static member that restarts stays the leader, under its new id.
 3. Each of these leaders runs the dialect of its library; the prefix "" is Kafka's own assignor,
-   which this project's plug-ins run, too. A member of an unknown library counts as running the last
-   leader's.
+   which this project's plug-ins run, too. A member of an unknown library is assumed to run the
+   dialect of the last leader.
 4. If several dialects remain, each gets a plan of all changes. Plans with equal rounds and equal
    ends become one plan, under the name of the first.
 
@@ -79,7 +79,7 @@ def named_leader(group: GroupSpec, member: str | None) -> GroupSpec:
     """Returns the group led by `member`: a member_id (may be short) or group_instance_id.
 
     None keeps the group's leader.
-    Errors   NotAffected without such a member, GroupError if a short id fits several members.
+    Errors   NotAffected without such a member, GroupError if a short id matches several members.
     """
     if member is None:
         return group

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Plays the changes of a plan event by event, in the steps of `rebalance_plan.py`.
 
-Both engines come here if the core does not play the group; an assignor is then of the engine.
+Plans of both engines come here if the core does not play the group; assignors run in the engine.
 """
 
 from dataclasses import replace
@@ -65,7 +65,7 @@ def play_changes(
 def is_played(group: GroupSpec, change: Change) -> bool:
     """Returns whether a plan can play the change; it cannot change topics of a streams group.
 
-    A switch of the protocol is let through: it raises its own error for a streams group.
+    A switch of the protocol counts as played: it raises its own error for a streams group.
     """
     if not assigns_tasks(group.assignor) or isinstance(change, SwitchProtocol):
         return True
@@ -139,7 +139,7 @@ def as_it_began(group: GroupSpec, last: Step) -> GroupSpec:
 
 
 def at_change(error: GroupError, i: int) -> GroupError:
-    """Returns an error of a change with the change's index in its path; other errors unchanged."""
+    """Returns the error, with the change's index in its path if it is an error of a change."""
     if error.path != "change":
         return error
     return type(error)(f"changes[{i}]", error.problem)

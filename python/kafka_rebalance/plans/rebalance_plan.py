@@ -284,7 +284,7 @@ class RebalancePlan(Frozen):
         """Returns lines that explain, round by round, why a partition such as `t-3` got its owner.
 
         Each round has a heading, the assignor's steps, and the owners before and after it. With
-        `samples`, the summary says whether the last owner depends on guesses.
+        `samples`, the summary reports whether the last owner depends on guesses.
 
         Errors   GroupError at `partition` if no group of the plan has this partition.
         """
@@ -293,7 +293,7 @@ class RebalancePlan(Frozen):
     def to_dict(self) -> dict[str, Any]:
         """Returns the plan as a dict for JSON: the figures, then all steps and rounds.
 
-        The figures of what happens are None if no member is known to be in a lost rack.
+        The figures of what the changes cause are None if no member is known to be in a lost rack.
         """
         return as_dict(self) | (dict.fromkeys(_OF_EVENTS) if is_not_known(self) else {})
 
@@ -372,7 +372,7 @@ def played(
 
 
 def is_built_in(group: GroupSpec, changes: tuple[Change, ...]) -> bool:
-    """Returns whether the core can play the plan: it lacks some assignors, and knows no leaders."""
+    """Returns whether the core can play the plan: it lacks some assignors, and knows no leader."""
     if any(isinstance(change, SwitchProtocol) for change in changes):
         return False
     later = [change.assignor for change in changes if isinstance(change, SwitchAssignor)]

@@ -20,7 +20,7 @@
 5. The members hold the answer's partitions, in a new generation. A cooperative member that loses
    some of its claims joins again.
 
-A cooperative group with racks may never settle: the play ends when an assignment occurs a second
+A cooperative group with racks may never settle: `play` stops when an assignment occurs a second
 time, or after `MOST_ROUNDS` rounds. Mirror: `src/plans/rounds.rs`.
 
 Source   ConsumerCoordinator: onJoinPrepare, metadata, onJoinComplete, its constructor (Kafka
@@ -333,7 +333,7 @@ def subscribed_partitions(group: GroupSpec) -> Iterator[TopicPartition]:
 
 
 def unsubscribed(before: GroupSpec, after: GroupSpec) -> tuple[TopicPartition, ...]:
-    """Returns the partitions of topics that had subscribers before and, as they exist, none after.
+    """Returns the partitions of topics that lose their last subscriber, but still exist.
 
     A streams group has none: each of its members can run every task.
     """

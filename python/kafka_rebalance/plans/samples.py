@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Counts how much of a plan depends on the unknown ids of new members.
+"""Measures how much of a plan depends on the unknown ids of new members.
 
 Member ids break ties: by name for range and roundrobin, in Java's hash order for the sticky
 assignors. A plan uses made-up ids for new members. Each *draw* plays the plan again with other ids,
@@ -42,7 +42,7 @@ FEWEST_DRAWS, MOST_DRAWS = 8, 32
 
 @dataclass(frozen=True, slots=True)
 class Samples(LazyFields):
-    """The last owner of each partition in `draws` plays of a plan with other ids.
+    """The last owner of each partition in `draws` runs of a plan with other ids.
 
     `moved[tp]` is the number of draws in which the partition changes its owner. `ends[tp]` counts
     the draws by the last owner: a member id of the given group, or NEW. `planned[tp]` is the last
@@ -50,7 +50,7 @@ class Samples(LazyFields):
     last owner is not equal in the plan and all draws. `moves` lists the moves of each draw.
     `varied` is True if the draws also change names before the UUID, `has_newcomers` if they change
     any id. `places_guessed` is True if they change racks of new partitions' replicas,
-    `topics_guessed` for the order of topics in new subscriptions, and `topic_ids_guessed` for ids
+    `topics_guessed` if they change the order of topics in subscriptions, `topic_ids_guessed` if ids
     of new topics. `throws` lists the errors of further draws, in which the leader's assignor
     throws.
     """
@@ -86,9 +86,9 @@ class Samples(LazyFields):
         )
 
     def with_ends(self, tp: TopicPartition, before: str, outcome: str) -> str:
-        """Returns the plan's outcome for a partition, and whether the samples end so, too.
+        """Returns the plan's outcome for a partition, and how many samples have this outcome.
 
-        The samples come first if most often they end otherwise than the plan.
+        The samples come first if their most frequent outcome is another one.
         """
         guessed = " and ".join(self._guessed()).replace("UUIDs", "UUIDs of new members (*)")
         samples = counted(self.draws, "sample")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The present state of a group whose broker assigns: owners, lag and findings.
+"""The present state of a broker-assigned group: owners, lag and findings.
 
 Consumer groups (KIP-848) and share groups own partitions; in a share group, several members share a
 partition's records. Members of a streams group (KIP-1071) run tasks: a task reads, from each source

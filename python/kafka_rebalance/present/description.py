@@ -41,7 +41,7 @@ class Description(WithLag):
     `possible` is the best balance. `lags` counts the records not yet consumed, for each partition
     with a committed offset; None if the offsets were not read (as for a group from a file). In a
     streams group (KIP-1071), members own tasks, and the lags are the lags of the partitions that
-    tasks read. `assignors` may answer the next rebalance, by the leaders' libraries; empty if the
+    tasks read. `assignors` are those that a possible leader may run next; empty if the
     group's assignor is unknown. `leaderless` lists the partitions that no member can read because
     no leader answers for them. `facts` are normal, but good to know: "foreign" if the assignor, or
     the last leader's version of it, is not one of Kafka's.
@@ -254,7 +254,7 @@ def _loads(
     idle = tuple(member_id for member_id, count in held.items() if not count)
     if idle and len(idle) < len(held):
         yield _idle(group, idle, fewer_partitions=possible.min == 0)
-    # Not for Kafka Streams, whose tasks are unknown here, nor `weighted`, which evens out loads.
+    # This excludes Kafka Streams, whose tasks are unknown here, and `weighted`: it balances loads.
     if (
         any(held.values())
         and balance.stddev > possible.stddev

@@ -38,8 +38,8 @@ class TriagedGroup(Frozen):
 
     `described` is None for a group without members, or in the middle of a rebalance; its `lag` is
     then the lag of all partitions with a committed offset. `group_type` is "classic", "consumer",
-    "share", "streams" or "connect"; None if unknown. `rebalances` counts them, if asked for;
-    `counted_in` names the time: the last hour of the log, or the time between two descriptions.
+    "share", "streams" or "connect"; None if unknown. `rebalances` is their number, if asked for, in
+    the period that `counted_in` names: the log's last hour, or the time between two descriptions.
     """
 
     group_id: str
@@ -98,7 +98,7 @@ class TriagedGroup(Frozen):
 
 
 def with_patterns(groups: Iterable[TriagedGroup], patterns: Iterable[Any]) -> list[TriagedGroup]:
-    """Returns the groups; `patterns` (from `history`) are added as findings of their kinds."""
+    """Returns the groups; each of `patterns` (from `history`) is added as a finding of its kind."""
     found: dict[str, list[Note]] = {}
     for one in patterns:
         if one.kind in _PATTERNS:

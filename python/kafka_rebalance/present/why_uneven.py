@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Names the cause, from its assignor's rule, if a group is less even than it could be.
+"""Explains, from its assignor's rule, why a group is less even than it could be.
 
     why_uneven: group, its present assignment, the plan of its next rebalance -> a clause, or None
 
-1. The next rebalance makes the group more even: for the present members and topics, its assignor
-   has another answer. If partitions move without more balance, this is not the cause.
+1. The next rebalance makes the group more even: for the present members and topics, the assignor
+   returns another answer. If partitions move and the balance stays, this is not the cause.
 2. Range divides each topic separately: each subscriber gets its share of the topic, or one
    partition more. The additional partitions add up, because the first members of the order get them
    in every topic.

@@ -19,7 +19,7 @@ Totals = Any
 
 
 class Bin(Frozen):
-    """How many groups have a figure from `low` to `high`, both included."""
+    """The number of groups whose figure is from `low` to `high`, both included."""
 
     low: int
     high: int
@@ -64,7 +64,7 @@ class FleetReport(Frozen):
 
     @property
     def summary(self) -> str:
-        """Returns sentences: the groups to look at first, and what the worst changes do to which.
+        """Returns sentences: the groups to look at first, and those that the worst changes harm.
 
         Names of groups and racks are written as they are: escape them before printing.
         """
@@ -96,14 +96,14 @@ class FleetReport(Frozen):
         return ". ".join(said) + "."
 
     def _named(self, figure: str, groups: int = 0) -> str:
-        """Returns the worst groups, each with its figure if it counts partitions; then the rest."""
+        """Names the groups worst in this figure, with their counts of partitions; then `N more`."""
         found = self.named.get(figure, ())
         count = figure in ("waiting", "unavailable")
         return first_of([f"{name} ({n:,})" if count else name for name, n in found], groups)
 
 
 def first_of(names: Sequence[str], groups: int) -> str:
-    """Returns the names of the first of so many groups, and the number of the others."""
+    """Returns these names as text, and `N more` if there are more `groups` than names."""
     more = groups - len(names)
     return in_words([*names, f"{more:,} more"] if more > 0 else names)
 
@@ -115,7 +115,7 @@ def group_name(row: Mapping[str, Any]) -> str:
 
 
 def worst_changes(changes: Sequence[Totals]) -> dict[str, Totals]:
-    """Returns, for each figure that harms, the change with the most of it, if there is any."""
+    """Returns harm (a figure) -> the change that does most of it; figures of 0 are left out."""
     figures, played = ("without_members", "waiting", "unavailable"), changes[1:]
     worst = {name: max(played, key=lambda one: one[name], default=None) for name in figures}
     return {name: one for name, one in worst.items() if one is not None and one[name]}
@@ -202,11 +202,11 @@ _COLUMNS = {
     "lose members": "with_waiting",
     "no leader": "with_leaderless",
 }
-"""A column of the table of changes -> its figure in `_number`."""
+"""A column of the table of changes -> the name of its figure, for `_number`."""
 
 
 def _number(row: Totals, name: str) -> Any:
-    """Returns a figure: a percentile of moves, the groups that have figures, or a column."""
+    """Returns a percentile of moves, the number of groups with figures, or the column `name`."""
     if name in ("p50", "p99", "max"):
         return row["group_moves"][name] or 0
     if name == "affected":

@@ -31,10 +31,10 @@ def plan_applications(
     restore_rate: int | None = None,
 ) -> DataFrame:
     """Plans the classic Kafka Streams groups in `lines`, a DataFrame with one column of contract
-    lines, binary or string. Returns APPLICATIONS_SCHEMA; lines of other groups have no row.
+    lines, binary or string. Returns the columns of APPLICATIONS_SCHEMA; other groups have no row.
 
-    The lines have the form of `snapshot`'s. `given` are the present settings that the replay cannot
-    find, by Kafka's names; `new_settings` are planned ones. A bad line has an `error`; the job
+    The lines are as `snapshot` writes them. `given` are the present settings that the replay cannot
+    find, by Kafka's names; `new_settings` are planned ones. A bad line gets an `error`; the job
     continues.
 
     Errors   SchemaError for other columns, GroupError for a bad change or setting, before the job

@@ -14,7 +14,7 @@ from kafka_rebalance.wire.broker_records import RecordType
 GROUP_KEYS = ("X'0002'",)
 BROKER_KEYS = tuple(f"X'00{key:02X}'" for key in RecordType)
 COMMIT_KEYS = ("X'0000'", "X'0001'")
-"""A key's first two bytes: of classic groups, of groups whose broker assigns, and of commits."""
+"""A key's first two bytes, in these tuples: classic groups, broker-assigned groups, and commits."""
 
 # These match the text of a query plan in which Spark's own Kafka source reads the topic.
 _SOURCE = r"(?:KafkaRelation\(|kafka010).*"
@@ -88,7 +88,7 @@ def of_kinds(kinds: Sequence[str]) -> Column:
 
 
 def group_bytes() -> Column:
-    """Returns a column: the bytes of the group id in a key, whose bytes 3 and 4 are its length."""
+    """Returns a column: the group id's bytes in a key, whose bytes 3 and 4 count them."""
     return f.expr("substring(key, 5, int(conv(hex(substring(key, 3, 2)), 16, 10)))")
 
 

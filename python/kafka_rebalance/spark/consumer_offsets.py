@@ -52,7 +52,7 @@ _KINDS = {
     **{f"X'00{key:02X}'": "streams group (KIP-1071)" for key in range(17, 24)},
 }
 OTHER_KINDS = (*dict.fromkeys(_KINDS.values()), _UNREADABLE)[2:]
-"""The kinds of records that are known here, without the kinds that classic groups write."""
+"""The known kinds of records, except those that classic groups write."""
 
 _CAUSES = {
     "cut short, or a length is too large": (
@@ -75,8 +75,8 @@ def current_groups(
     """Returns the groups in the records as contract rows: GROUPS_SCHEMA.
 
     `topics` is the inventory: name, partitions, and optionally racks (a list for each partition)
-    and topic_id. Without topic ids, only classic groups are returned: the records of a group whose
-    broker assigns contain no names of topics. If a classic group subscribes to a topic that the
+    and topic_id. Without topic ids, only classic groups are returned: records of broker-assigned
+    groups contain no names of topics. If a classic group subscribes to a topic that the
     inventory lacks, its row has an `error`; with `assume_assigned`, the topic's number of
     partitions is inferred from the assignments instead.
 

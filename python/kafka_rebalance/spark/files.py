@@ -66,7 +66,7 @@ def assign_files(
 
     Errors: as in `assign_groups`; GroupError for a path that cannot be used; SchemaError for a
     column that occurs only in the names of directories (except `cluster`), or for a kept column
-    whose types in two files do not fit each other.
+    whose types in two files are incompatible.
     """
     call = calls.assign_call(assignor, max_partitions)
     work = _Work(spark, source, target, format, tasks, overwrite)
@@ -86,7 +86,7 @@ def plan_files(
     tasks: int | None = None,
     overwrite: bool = False,
 ) -> Done:
-    """Plans as `plan_groups` does, from files to files as `assign_files`; writes PLAN_SCHEMA."""
+    """Plans as `plan_groups` does, but from files to files; writes the columns of PLAN_SCHEMA."""
     call = calls.plan_call(assignor, changes, max_partitions)
     work = _Work(spark, source, target, format, tasks, overwrite)
     more = ("changes",) if changes is None else ()
@@ -105,7 +105,7 @@ def compare_files(
     tasks: int | None = None,
     overwrite: bool = False,
 ) -> Done:
-    """Compares as `compare_groups` does, from files to files; writes COMPARE_SCHEMA."""
+    """Compares as `compare_groups` does, but from files to files, with COMPARE_SCHEMA's columns."""
     call = calls.compare_call(changes, max_partitions)
     work = _Work(spark, source, target, format, tasks, overwrite)
     return work.run("compare", call, calls.NOT_COMPARED, schema.COMPARE_SCHEMA, keep)
@@ -190,7 +190,7 @@ class _Work(Frozen):
         )
 
     def _check_target(self, names: Sequence[str]) -> None:
-        """Raises GroupError if the target overlaps the files, or means another place to Spark."""
+        """Raises GroupError if the target overlaps the files, or is another place for Spark."""
         if not paths.SCHEME.match(self.target) and not self._plain_is_local(names):
             raise GroupError("target", f"{self.target} needs a scheme, for example hdfs://")
         if paths.overlaps(self.target, [self.source, *names]):
@@ -201,11 +201,11 @@ class _Work(Frozen):
         if isinstance(self.spark, SparkSession):
             hadoop = self.spark.sparkContext._jsc.hadoopConfiguration()
             return split_path(hadoop.get("fs.defaultFS"))[0] == "file"
-        # Spark Connect does not show Hadoop's configuration: the input files' URIs stand for it.
+        # Spark Connect does not show Hadoop's configuration, so the input files' URIs are tested.
         return all(split_path(name)[0] == "file" for name in names)
 
     def _check_directories(self, names: Sequence[str], wanted: set[str]) -> None:
-        """Raises SchemaError if a wanted column is in directories' names, and not in the files."""
+        """Raises SchemaError if a wanted column occurs in directories' names, not in the files."""
         needed = wanted | {path.partition(".")[0] for path in wanted}
         for name in sorted(needed & paths.columns_of(names, below=self.source)):
             problem = "a directory's name has it, not the files; use assign_groups"
@@ -222,7 +222,7 @@ class _Work(Frozen):
         ]
 
     def _bytes_each(self, files: list[Split]) -> int:
-        # Spark Connect does not show the number of cores: `_CORES` stands for it.
+        # Spark Connect does not show the number of cores, so `_CORES` is assumed.
         is_classic = isinstance(self.spark, SparkSession)
         cores = self.spark.sparkContext.defaultParallelism if is_classic else _CORES
         return bytes_each(sum(file.end for file in files), self.tasks, cores)

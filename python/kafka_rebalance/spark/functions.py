@@ -44,7 +44,7 @@ def assign_groups(
 ) -> DataFrame:
     """Returns the assignment of every row's group: from INPUT_SCHEMA to OUTPUT_SCHEMA.
 
-    With GroupRecords in place of a DataFrame, the groups are read from records in the same pass.
+    With GroupRecords instead of a DataFrame, the groups are read from records in the same pass.
 
     If `assignor` is None, each row's own is used. A bad group has an `error`; the job continues.
     With `assignor`, columns that this assignor does not read are not validated (docs/contract.md).

@@ -3,11 +3,11 @@
 
     assign_groups(GroupRecords(records, topics))
 
-The core reads the record of a classic group. A group whose broker assigns has many records: Python
+The core reads the record of a classic group. A broker-assigned group has many records: Python
 reads them (`live/recorded_groups.py`), if the topics have their ids.
 
 The result equals `assign_groups(current_groups(records, topics))`, without the rows of groups that
-have nothing to assign. It is faster, because no rows of groups are made in between.
+have nothing to assign. It is faster, because no rows of groups are made for the core to read.
 """
 
 from collections.abc import Iterator, Sequence
@@ -42,7 +42,7 @@ class GroupRecords(Frozen):
     """The groups with members in records of `__consumer_offsets`, without those of Connect.
 
     `assign_groups`, `assign_owners`, `plan_groups`, `plan_each_change` and `compare_groups` take
-    one in place of a DataFrame of groups. For the fields and errors, see `current_groups`.
+    one instead of a DataFrame of groups. For the fields and errors, see `current_groups`.
     """
 
     records: DataFrame
@@ -60,7 +60,7 @@ class GroupRecords(Frozen):
 
     @property
     def by_brokers(self) -> DataFrame | None:
-        """Returns the groups whose broker assigns: GROUPS_SCHEMA; None without topic ids."""
+        """Returns the broker-assigned groups: GROUPS_SCHEMA; None if the topics have no ids."""
         if "topic_id" not in self.topics.columns:
             return None
         keys = ["cluster"] if self.has_cluster else []
@@ -162,7 +162,7 @@ class Inventories:
             yield cluster, batch.filter(same), self._of(cluster)
 
     def topics_of(self, cluster: str | None) -> "pa.Table":
-        """Returns a cluster's topics; all topics if `cluster` is None, or they have no cluster."""
+        """Returns a cluster's topics; all topics if the call or the topics name no cluster."""
         import pyarrow.compute as pc
 
         if cluster is None or "cluster" not in self._topics.column_names:

@@ -33,10 +33,10 @@ def read_groups(
     partitions: int | None = None,
     plain: bool = True,
 ) -> tuple[DataFrame, Callable[[], dict[str, int]]]:
-    """Returns the groups of a path, and a function that returns counts of skipped records.
+    """Returns the groups of a path, and a function that returns the counts of skipped records.
 
     Call the function after a job has run: it returns how many records of each kind were skipped.
-    These are records of groups whose broker assigns, if the topics have no ids. A group is a
+    These are records of broker-assigned groups, if the topics have no ids. A group is a
     contract row, or a contract line in the column `line`.
 
     `format` is one of `paths.FORMATS`; None means RECORDS if `topics` is given, else the suffixes
@@ -67,7 +67,7 @@ def read_groups(
 def _passing_over(
     records: DataFrame, kinds: Iterable[str]
 ) -> tuple[DataFrame, Callable[[], dict[str, int]]]:
-    """Returns the records, and a function for after the job: the counts of the skipped `kinds`."""
+    """Returns the records, and a function that returns the counts of `kinds` after the job."""
     found = Observation()
     kind = kind_of_record()
     counts = [f.count_if(kind == name).alias(f"records: {name}") for name in kinds]

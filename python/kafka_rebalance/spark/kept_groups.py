@@ -12,7 +12,7 @@
 A micro-batch has five steps:
 
 1. Select the records that the table does not contain yet: `offset >= next[partition]`. If there are
-   none, go on with step 5.
+   none, continue with step 5.
 2. Add them to the current table, and keep the last record of each key.
 3. Write the result to a new directory, whose name no other run uses.
 4. Replace `current.json` in one step (write beside it, fsync, rename): if the process is killed, no
@@ -63,7 +63,7 @@ def keep_current_groups(
     contains committed offsets. `every` is the time between two micro-batches; None reads all
     present records, and then stops. The driver and all executors must see the directory `path`.
     Only one query may write to it at a time. A query that is started again with this path continues
-    where the last one stopped, even if that was killed.
+    where the last one stopped, even if the last one was killed.
 
     Errors: SchemaError for wrong columns; ValueError for a path of an object store.
     """
@@ -109,12 +109,12 @@ class Pointer(Frozen):
 
     @classmethod
     def read(cls, path: Path) -> "Pointer | None":
-        """Returns the pointer of a directory; None if it has no table yet."""
+        """Returns the pointer of a directory; None if the directory contains no table yet."""
         try:
             return cls(**json.loads((path / CURRENT).read_text(encoding="utf-8")))
         except FileNotFoundError:
             made = sorted(one.name for one in path.glob("v-*") if _TABLE.fullmatch(one.name))
-            # After a kill, the first table may be without a pointer; a later table never is.
+            # After a kill, the first table may have no pointer; every later table has one.
             if made and made[-1] >= "v-00000002":
                 raise _damaged(path / CURRENT, f"is gone, {made[-1]} is there") from None
             return None

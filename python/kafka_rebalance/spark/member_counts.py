@@ -45,7 +45,7 @@ def scale_groups(groups: DataFrame, counts: Sequence[int] | None = None) -> Data
 
 
 def _answer(row: dict[str, Any], counts: list[int] | None) -> dict[str, Any]:
-    """Returns a row of SCALE_SCHEMA; it may have more fields, which Arrow leaves out."""
+    """Returns a row of SCALE_SCHEMA, perhaps with more fields, which Arrow leaves out."""
     if (error := row.pop("error", None)) is not None:
         return bad_row(row, error)
     try:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checks, before a long job, that the executors have this package in the driver's version."""
+"""Checks, before a long job, that the executors have the driver's version of this package."""
 
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -32,7 +32,7 @@ def probe_executors(
 
     Spark decides which executors run the tasks. Errors: SparkFailedError with one sentence if a
     task lacks pyarrow, or has another version of this package or of Python than the driver; also if
-    the tasks do not end within `seconds`, because a job might then wait for ever.
+    the tasks do not finish within `seconds`, because a job might then wait forever.
     """
     frame = _pythons(spark, tasks)
     tag = "kafka-rebalance probe"

@@ -8,7 +8,7 @@
    line and its record, rounded to a quarter of an hour.
 3. A line about late writes names no group; it belongs to each group whose name its timer contains.
 4. Rows and lines of a group are sorted together by time, then by position; a line without a time
-   has the time of the line before it. `history/log_causes.py` reads them, one group at a time.
+   takes the time of the line before it. `history/log_causes.py` reads them, one group at a time.
 """
 
 from collections.abc import Iterator
@@ -61,7 +61,7 @@ def coordinator_events(lines: DataFrame) -> DataFrame:
 def with_broker_logs(history: DataFrame, lines: DataFrame) -> DataFrame:
     """Returns the history with the causes that the brokers' lines show: HISTORY_SCHEMA.
 
-    Rows without lines stay as they are. If the history contains a column `cluster`, the lines need
+    Rows without lines are unchanged. If the history contains a column `cluster`, the lines need
     it, too. Errors: SchemaError for a column that is missing.
     """
     keys = check_history(history)

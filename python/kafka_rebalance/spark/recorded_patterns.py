@@ -3,7 +3,7 @@
 
     rebalance_patterns(rebalance_history(records)).where("kind = 'storm'").show()
 
-One group at a time is in memory.
+Only one group at a time is in memory.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -28,7 +28,7 @@ PATTERNS_SCHEMA = (
     "kind string, group_id string, told string, instead string, generations array<int>, "
     "first_ms bigint, last_ms bigint, spares int"
 )
-"""The columns of `rebalance_patterns`, after `cluster string` if the history has that column."""
+"""The columns of `rebalance_patterns`, after `cluster string` if the history contains it."""
 
 _LISTS = ("idle", "joined", "left", "resubscribed")
 
@@ -53,7 +53,7 @@ def rebalance_patterns(
 
 
 def check_history(history: DataFrame) -> list[str]:
-    """Returns ["cluster"] if a history has this column, else []. Errors: SchemaError."""
+    """Returns ["cluster"] if a history contains this column, else []. Errors: SchemaError."""
     expected = answers_type(HISTORY_SCHEMA)
     require_columns(history, {one.name: one.dataType for one in expected.fields}, "history.")
     return clusters_in(history)
@@ -78,7 +78,7 @@ def each_group(
 ) -> DataFrame:
     """Returns the rows of `answer`, which is called with all rows of one group at a time.
 
-    `frame` holds rows with equal `keys` next to each other; a group may go on in the next batch.
+    Rows with equal `keys` must be next to each other; a group may continue in the next batch.
     """
     arrow = arrow_schema(schema)
 

@@ -36,7 +36,7 @@ INPUT_SCHEMA = as_text(contract("input"))
 
 There may be two more string columns. If there is a column `cluster`, it is the first column of the
 answers, too. If a row has an `error`, as rows of `current_groups` can have, the answer has this
-error. In place of all these columns, a frame may have a column `line`, binary or string, with a
+error. Instead of all these columns, a frame may contain a column `line`, binary or string, with a
 contract line in each row.
 
 Only the brokers' assignors read three more fields: `topics[].topic_id` (string),
@@ -175,7 +175,7 @@ def is_lines(found: t.StructType) -> bool:
 
 
 def keys(found: t.StructType, *names: str) -> list[str]:
-    """Returns which of `cluster` and `names` the frame has. Errors: SchemaError for their types."""
+    """Returns which of `cluster` and `names` the frame contains. Errors: SchemaError for a type."""
     present = [name for name in ("cluster", *names) if name in found.names]
     _check_present(found, present)
     return present

@@ -134,7 +134,7 @@ def use_this_python(spark: SparkSession) -> None:
     """Makes the workers of a session on this machine run this Python, if no other is set.
 
     Otherwise they run the first python3 on the PATH. A session on a cluster, or with a Connect
-    server elsewhere, stays as it is. A Connect server that this process started applies the setting
+    server elsewhere, is not changed. A Connect server that this process started applies the setting
     to functions, but not to data sources.
     """
     if "PYSPARK_PYTHON" in os.environ:

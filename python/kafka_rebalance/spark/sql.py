@@ -103,7 +103,7 @@ def _column(
     def run(*columns: pa.Array) -> pa.Array:
         problem = f"{len(columns)} arguments; give {', '.join(names)}"
         if not columns:
-            raise TypeError(problem)  # the number of rows is unknown, so none can report it
+            raise TypeError(problem)  # the number of rows is unknown, so no row can report it
         if len(columns) == len(names):
             is_text = "changes" in names and pa.types.is_string(columns[-1].type)
             problem = _ONE_TEXT if is_text else ""

@@ -17,9 +17,9 @@ def with_weights(groups: object, weights: DataFrame | None) -> DataFrame:
     """Returns the groups with the rows of `weights` in `topics[].weights`; None changes nothing.
 
     `weights` has the columns `topic`, `partition` and `weight`, and `cluster` if the groups have
-    one. A row whose `partition` is null is for each other partition of the topic. The groups' own
-    weights stay where no row replaces them. Each group's topics are joined with the weights in one
-    shuffle of the groups.
+    one. A row whose `partition` is null sets each other partition of the topic. The groups' own
+    weights are kept where no row replaces them. Each group's topics are joined with the weights in
+    one shuffle of the groups.
 
     Errors   SchemaError for groups that are not rows with `topics`, and for missing columns. The
              job fails if two rows name one partition.

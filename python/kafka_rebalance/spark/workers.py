@@ -22,9 +22,9 @@ def map_in_workers(
     """Returns `frame.mapInArrow(work, schema)`, whose workers run this Python (`use_this_python`).
 
     If the package is missing in a worker, its ImportError is one sentence with the host, the Python
-    and a remedy. Therefore `work` is sent pickled: to load it may need modules of this package.
+    and a remedy. So `work` is sent as pickled bytes, because loading it may import this package.
     """
-    pickle_whole: Any = dumps  # pyspark has no types for it
+    pickle_whole: Any = dumps  # pyspark does not declare its type
     core, pickled = core_importer(), pickle_whole(work)
 
     def run(batches: "Batches") -> "Batches":
@@ -39,7 +39,7 @@ def map_in_workers(
 
 
 def core_importer() -> Callable[[], Any]:
-    """Returns a closure that imports the core in a worker; its ImportError has the advice."""
+    """Returns a closure that imports the core in a worker; its ImportError contains advice."""
     advice = HELP
 
     def core() -> Any:

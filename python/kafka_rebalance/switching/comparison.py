@@ -117,7 +117,7 @@ class Comparison(Frozen):
         return small_table(self.title, columns, [*self.rows()], row, self.summary)
 
     def rows(self) -> Iterator[tuple[str, Candidate]]:
-        """Yields (label, candidate); `alone` follows the own assignor; " <" marks the best one."""
+        """Yields (label, candidate); `alone` follows the group's own; " <" marks the best one."""
         for one in self.candidates:
             is_best = one.assignor == self.recommended and self._is_advice
             if self.alone is None or one.assignor != self.alone.assignor:
@@ -139,7 +139,7 @@ class Comparison(Frozen):
     def migration(self) -> Migration | None:
         """Plays the migration to the recommended assignor. Returns None if there is nothing to
         change, if the group needs `switch_protocol` instead, or if an assignor throws in a
-        rebalance on the way (librdkafka's kills the leader); `summary` then says so.
+        rebalance of it (librdkafka's kills the leader); `summary` then says so.
         """
         old, new = self.group.assignor, self.recommended
         if old is None or new is None or self.switch_protocol is not None:
@@ -195,7 +195,7 @@ def compare(
     """Plans the changes with each of `assignors`; None means all that a leader may run.
 
     Without changes, this plans the next rebalance of the present group. The group runs the
-    `assignor` in its line: if `leader_library` is librdkafka, its assignors are compared, too, but
+    `assignor` in its line: if `leader_library` is librdkafka, librdkafka's are compared, too, but
     replace none. The command `compare` replaces the group's assignor by the assignor of the
     leader's library, which `plans_by_leader` names.
 
@@ -239,7 +239,7 @@ _TOO_LARGE = "left out: its class is slow for so large a group; --assignors has 
 
 
 def _why_all_are_equal(group: GroupSpec, changes: Sequence[Change]) -> str | None:
-    """Returns why every assignor assigns all to one member; None if that is not so."""
+    """Returns why every assignor must assign all partitions to one member; else None."""
     if len(group.members) == 1 and not any(isinstance(one, AddMembers) for one in changes):
         return "its only member reads all"
     grows = any(isinstance(one, AddPartitions | AddTopics) for one in changes)

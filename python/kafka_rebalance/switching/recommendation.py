@@ -21,7 +21,7 @@ if every member certainly runs one of the two Python libraries, which have the p
 
 A group whose only member stays the only one keeps its assignor if the group then settles.
 
-Another library's assignors are recommended only if no assignor settles that the group's own library
+Another library's assignors are recommended only if the group settles with none that its own library
 may have. Members of the Python libraries can also have Kafka's assignors, as plug-ins, except the
 one with the group's own name in JoinGroup: then the answer would depend on which member leads.
 
@@ -57,7 +57,7 @@ class Candidate(Frozen):
     figures: Figures | None
     error: str | None = None
     load: float | None = None
-    """The fullest member's load at the end, over the mean; None if it is not a criterion."""
+    """The fullest member's final load, divided by the mean; None if it is not a criterion."""
     error_kind: str | None = None
 
     def to_dict(self) -> dict[str, Any]:
@@ -176,10 +176,10 @@ def _has(client: ClientLibrary, assignor: str) -> bool:
 class _Measure(NamedTuple):
     """A criterion of the rule; the candidate with the smallest value is the best.
 
-    `words` is a phrase with places for the value, the other candidate and its value. `of` returns
+    `words` is a phrase with placeholders: the value, the other candidate, its value. `of` returns
     the value from a candidate's figures and load. `show` is the format of both values; the first
-    also gets the noun `unit`. `equal` follows the phrase: both candidates are equal in all earlier
-    criteria.
+    also gets the noun `unit`. `equal` is appended to the phrase: it says that both candidates are
+    equal in all earlier criteria.
     """
 
     words: str
@@ -215,7 +215,7 @@ _MEASURES = (
 )  # fmt: skip
 
 MEASURES_SAY = tuple(f"{measure.words.partition(' ')[0]} " for measure in _MEASURES)
-"""The verbs with which a reason goes on after its assignor if figures decide."""
+"""The verbs after the assignor's name in reasons that a measure decided."""
 
 
 def _rank(group: GroupSpec, candidate: Candidate) -> tuple[float, ...]:

@@ -2,7 +2,7 @@
 """Plays a change of assignor without stopping the group: two rolling bounces, event by event.
 
 Each member restarts twice: first with both assignors in its list (the new one first), then with
-only the new one. If both have one name in JoinGroup (range, librdkafka/range), one bounce is
+only the new one. If both share a name in JoinGroup (range, librdkafka/range), one bounce is
 enough. `changes/assignor.py` defines the events of a bounce and the votes of the members.
 """
 
@@ -55,7 +55,7 @@ def two_bounces(group: GroupSpec, old: str, new: str, engine: Engine) -> tuple[B
 
 
 def bounce_of_one_name(group: GroupSpec, old: str, new: str, engine: Engine) -> Bounce:
-    """Returns the only bounce, for two assignors that are equal or have one protocol name."""
+    """Returns the only bounce, for two assignors that are equal or share a protocol name."""
     (only,) = _bounces(group, (old,), ((new,),), engine)
     return only
 
@@ -110,7 +110,7 @@ def _bounce(
 def at_least(group: GroupSpec, names: AssignorNames) -> Bounce:
     """Returns a bounce that is not played; its `rebalances` is a lower bound."""
     dynamic = sum(member.group_instance_id is None for member in group.members)
-    # A return causes a rebalance, and so does a leave if there are other members.
+    # A return causes a rebalance, and so does a departure if there are other members.
     least = dynamic if len(group.members) == 1 else 2 * dynamic
     return Bounce(names, len(group.members), least, None, is_exact=False)
 

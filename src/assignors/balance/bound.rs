@@ -47,7 +47,7 @@ fn least_level(loads: &Loads, weight: u128, members: &[u32], low: Level) -> Leve
     least(low, high, |level| room(loads, members, level) >= weight)
 }
 
-/// Returns the least number from `low` to `high` for which `fits` returns true; for `high`, it must
+/// Returns the least number from `low` to `high` for which `fits` returns true; `fits(high)` must
 /// be true.
 fn least(mut low: Level, mut high: Level, fits: impl Fn(Level) -> bool) -> Level {
     while low < high {
@@ -61,8 +61,8 @@ fn least(mut low: Level, mut high: Level, fits: impl Fn(Level) -> bool) -> Level
     low
 }
 
-/// For each of `loads.parts`: the level of its strongest subscriber if it reads only this
-/// partition.
+/// For each of `loads.parts`: the level of its strongest subscriber if this subscriber reads
+/// nothing else.
 pub fn alone(loads: &Loads) -> Vec<Level> {
     let strongest = |of: &Vec<u32>| {
         let pools = of.iter().filter_map(|&q| loads.pools[q as usize].first());

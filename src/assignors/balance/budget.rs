@@ -210,7 +210,7 @@ impl Loads {
                 }
                 let line = squares - 2 * step.gain * k / step.taken;
                 // A load and its square are both odd or both even, and so are the sums of loads and
-                // squares: the bound is rounded up to a number that is odd or even as `squares`.
+                // squares: so the bound is rounded up to a number of the parity of `squares`.
                 let (point, loads) = self.after(small, taken + k, line + (line + squares) % 2);
                 found(point, &loads);
             }

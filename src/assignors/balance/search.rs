@@ -98,7 +98,7 @@ pub struct Reach {
     bits: Vec<OnceCell<Vec<u64>>>,
 }
 
-/// The pools that read a topic of a pool: those of one member as their members.
+/// The pools that read a topic of a pool; a pool of one member is listed as this member.
 #[derive(Clone, Default)]
 struct Near {
     members: Vec<Place>,
@@ -159,7 +159,7 @@ impl Held {
     }
 }
 
-/// Two lists that searches use again.
+/// Two lists that searches reuse.
 type Lists = [Vec<Part>; 2];
 
 /// Lists the partitions whose topics are in `bits`. The loop has no branch: each partition is
@@ -187,8 +187,8 @@ pub struct State<'s> {
     taken: i64,
     /// By pool of two or more: its loads and members, ascending.
     order: Vec<BTreeSet<(u64, Place)>>,
-    /// The fullest member of each pool, by level, and members that were it before; the first one
-    /// is of now.
+    /// The fullest member of each pool, by level, and outdated entries; the first entry is always
+    /// up to date.
     tops: BinaryHeap<(Level, Reverse<Place>)>,
 }
 
@@ -216,7 +216,7 @@ impl Search {
 }
 
 impl<'s> State<'s> {
-    /// `handed` belongs to these places.
+    /// `handed` holds the loads and counts that these places produce.
     pub fn new(
         loads: &'s Loads,
         reach: &'s Reach,
@@ -449,7 +449,7 @@ impl<'s> State<'s> {
             first.sort_unstable();
             self.steps_with(first, bits, &mut search, &mut lists);
             if !search.has_ended() {
-                // Of the others, only those count that read a partition that is heavy enough.
+                // Of the other partners, try only those that can read a heavy partition of m.
                 let heavy = &self.has[m as usize][..search.heavy];
                 let reads = |&&partner: &&u128| {
                     let other = (partner & ((1 << bits) - 1)) as Place;
@@ -481,8 +481,8 @@ impl<'s> State<'s> {
     }
 }
 
-/// Moves partitions back to their owners, the lightest first, as long as the owner stays at most at
-/// the level `limit`.
+/// Moves partitions back to their owners, the lightest first, where the owner's level stays at most
+/// `limit`.
 pub fn bring_home(loads: &Loads, places: &mut [Place], handed: &mut Handed, limit: Level) {
     for &i in loads.parts.iter().rev() {
         let (reader, owner) = (places[i as usize], loads.owner[i as usize]);

@@ -338,8 +338,8 @@ impl<'s> Stage<'s> {
                 break;
             }
             self.effort.spend(total);
-            // Partitions go home before the state is built and after it has gone: its orders serve
-            // single steps alone.
+            // Partitions return to their owners before the state is built and after it is dropped:
+            // its orders serve only single steps.
             bring_home(loads, &mut start, &mut handed, target.max(greatest));
             if loads.taken(&start) > budget {
                 continue;

@@ -191,8 +191,8 @@ pub fn settle<'g, 'a>(
             }
         }
         claims.max_generation = claims.max_generation.max(claims.generation(m));
-        // 1. A claim counts if its topic exists and has a subscriber. The order of claims is free
-        // here: only the general algorithm depends on it, and sorts them.
+        // 1. A claim counts if its topic exists and has a subscriber. The order of claims does not
+        // matter here: only the general algorithm depends on it, and sorts the claims.
         let partitions = sent.partitions(group, m);
         if !partitions.is_empty() {
             claimant.resize(claims.numbered(), NOBODY);

@@ -249,8 +249,8 @@ impl<'c, 'g, 'a> Build<'c, 'g, 'a> {
 /// Returns the partitions that are not kept, in the order of `topics`, as runs of ids.
 ///
 /// Kafka walks through all partitions and the sorted kept ones together. A kept partition that does
-/// not exist (a ghost) stops the walk, and all partitions behind it count as not kept. A ghost
-/// sorts behind its topic's existing partitions, so the walk stops at the end of the first topic
+/// not exist (a ghost) stops the walk, and all partitions after it count as not kept. A ghost
+/// sorts after its topic's existing partitions, so the walk stops at the end of the first topic
 /// that has a kept ghost. Up to there, a partition counts as kept if it is among the kept ones.
 pub fn without_kept(claims: &Claims, topics: &[TopicId], kept: &Lists) -> Vec<Range<PartitionId>> {
     let mut is_kept = vec![false; claims.numbered()];

@@ -29,7 +29,7 @@ pub struct Movements {
 }
 
 impl Movements {
-    /// The partition that Kafka moves in place of `tp`: one of the same topic that moved from
+    /// The partition that Kafka moves instead of `tp`: one of the same topic that moved from
     /// `destination` to the first owner of `tp`. If there is none, `tp` itself.
     pub fn actual(
         &self,

@@ -63,7 +63,7 @@ impl<'a> Names<'a> {
                     .wrapping_add(id as u32)
             })
             .collect();
-        // Connector ranks and task ids have the order of their names, which breaks ties.
+        // Connector ranks and task ids sort as their names do, which breaks ties.
         let connectors = copied_hash_order(&hashes, &|a, b| {
             work.connectors[a as usize].cmp(&work.connectors[b as usize])
         });

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Builds the targets that `homogeneous.rs` changes. The order of Java's hash maps usually follows
-//! from a sort of the partitions by slot, which is much faster than to build the maps. They are
+//! from a sort of the partitions by slot, which is much faster than building the maps. They are
 //! built only where the two orders could differ.
 
 use super::targets::{Target, View, append_target, by_topic};
@@ -22,7 +22,7 @@ pub struct Change<'u> {
 pub struct Changed<'v, 'g, 'a> {
     view: &'v View<'g, 'a>,
     subscribed: &'v [bool],
-    /// True if no partition has two owners. Then a partition is never added to a set that has it.
+    /// True if no partition has two owners. Then no set gets a partition that it already contains.
     are_sound: bool,
     /// By topic: the last member that gained a partition of it.
     gainer: Vec<MemberId>,
@@ -91,7 +91,7 @@ impl<'v, 'g, 'a> Changed<'v, 'g, 'a> {
     ///
     /// While no slot is a tree, its keys keep their order when other keys are removed or when the
     /// map doubles. So the keys in the order in which they were put and computed, without the
-    /// removed ones, stably sorted by their final slot, have the order of the map.
+    /// removed ones, stably sorted by their final slot, are in the order of the map.
     fn append_sorted(
         &mut self,
         m: usize,

@@ -212,7 +212,7 @@ impl<'g, 'a> View<'g, 'a> {
     }
 
     /// Returns the answer with these new targets, in the order of `members`; None is an unchanged
-    /// target. Anomalies are not searched.
+    /// target. It does not search for anomalies.
     pub fn answer(&self, targets: &[Option<Target>]) -> Assignment {
         let mut answer = self.answer_of(|m, list| match &targets[m] {
             Some(new) => append_target(new, list),

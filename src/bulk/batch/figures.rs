@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Writes plans and comparisons as columns; the figures have their names in `plans/figures.py`.
+//! Writes plans and comparisons as columns; the figures are named as in `plans/figures.py`.
 
 use std::sync::Arc;
 

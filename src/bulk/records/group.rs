@@ -70,7 +70,7 @@ pub struct Member<'a> {
     pub held: ReadAssignment<'a>,
     /// Names of held topics that were not UTF-8, repaired as Java does.
     pub repaired: Vec<String>,
-    /// Subscription version and user data; None if they are as the newest Java client's.
+    /// Subscription version and user data; None if they are those of the newest Java client.
     pub sent: Option<(i16, Option<&'static str>)>,
 }
 

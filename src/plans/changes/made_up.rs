@@ -148,7 +148,7 @@ impl<'a> MadeUp<'a> {
         drawn
     }
 
-    /// Returns a made-up name in place of `name`, at a position among the sorted `names` that
+    /// Returns a made-up name instead of `name`, at a position among the sorted `names` that
     /// depends on the draw. In draw 0, or if `name` is not a guess, returns `name`.
     pub fn place(
         &self,

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""This project's own assignors, which find the best assignment in place of Kafka's answer."""
+"""This project's own assignors, which find the best assignment instead of Kafka's answer."""

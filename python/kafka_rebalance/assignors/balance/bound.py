@@ -58,7 +58,7 @@ def _least(low: int, high: int, fits: Callable[[int], bool]) -> int:
 
 
 def alone(loads: Loads) -> list[int]:
-    """Returns, for each partition, the level of its largest subscriber with no other partition."""
+    """Returns, for each partition, the level of its largest subscriber if it has no other one."""
     strongest: dict[int, int] = {}
     for c in {loads.topic_class[i] for i in loads.parts}:
         pools = [loads.pools[q] for q in loads.reads[c]]
@@ -91,7 +91,7 @@ def shed(loads: Loads, owned: list[list[int]], level: int, most: int) -> list[in
     """Returns the fewest partitions that owners must give up so that no owner exceeds the level;
     None if these are more than `most`.
 
-    Each owner gives up its heaviest partitions, but as the last one the lightest that suffices.
+    Each owner gives up its heaviest partitions; the last of these is the lightest that suffices.
     """
     gone: list[int] = []
     for parts in owned:

@@ -7,7 +7,7 @@ partitions taken.
 
 1. Every owner keeps all its partitions. Those without an owner go where they raise the sum of
    squares least.
-2. Lower the cap by 1, again and again. Each time, the members above it release one partition each,
+2. Lower the cap by 1, repeatedly. Each time, the members above it release one partition each,
    on the cheapest paths, where a taken partition costs more than any load. So K is the least number
    that reaches the cap, and the squares are the least for this K.
 3. From there up to the next cap's K, take step after step. A step is a path from one member to

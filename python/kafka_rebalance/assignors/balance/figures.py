@@ -59,7 +59,7 @@ def weighted_answer(
     """Returns the answer of `weighted` with these options, and its figures: the fields of
     `balance_figures`. `exact` means that `greatest` is the least within the budget.
 
-    exhausted     whether the search ended at its limit of work
+    exhausted     whether the search stopped at its limit of work
     kept_because  why no more partitions are taken: "tolerance", "min_gain", "budget" or None
     """
     loads = loads_of(group)

@@ -84,7 +84,7 @@ class Flow:
         return self.cost[arc] + self.potential[tail] - self.potential[self.head[arc]]
 
     def _levels(self, source: int) -> list[int | None]:
-        """Returns each node's distance from the source in tight arcs with room; None: no way."""
+        """Returns each node's distance from the source in tight arcs with room; None: no path."""
         level: list[int | None] = [None] * len(self.arcs_of)
         level[source] = 0
         queue = deque([(source, 0)])

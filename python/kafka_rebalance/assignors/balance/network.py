@@ -87,7 +87,7 @@ class LevelFlow(Frozen):
     """A level's flow: `keep[lot, m]` partitions stay with member m, hubs assign the rest.
 
     `moves` counts the partitions that flow through a hub. The prices are explained in the module's
-    docstring; they are of use only if moves are the only criterion.
+    docstring; they prove something only if moves are the only criterion.
     """
 
     moves: int

@@ -98,7 +98,7 @@ class State:
             insort(order, (self.load[m], m))
 
     def cost(self, i: int, sender: int, to: int) -> int:
-        """Returns how many more are taken (-1, 0, 1) if partition i goes from `sender` to `to`."""
+        """Returns the change in taken partitions (-1, 0, 1) if i goes from `sender` to `to`."""
         owner = self.loads.owner[i]
         return 0 if owner == NOBODY else (owner == sender) - (owner == to)
 
@@ -152,8 +152,8 @@ def _steps(
     """Yields the steps that take at most `most` more partitions: (change in taken partitions, the
     fuller member's level afterwards, partition given, partition given back or NOBODY).
 
-    Left out are partitions so light that m stays above the level `limit` without them, and those
-    without which `other` would rise above it.
+    A step is left out if its partition is so light that m stays above the level `limit`, or if
+    the partition given back is so light that `other` rises above it.
     """
     loads, load = state.loads, state.load
     weight, factor = loads.weight, loads.factor
@@ -181,7 +181,7 @@ def _steps(
             yield cost, after(weight[i]), i, NOBODY
         if weight[i] < ideal:
             continue
-        # In `back`, only the partitions around the weight that makes both members equally full.
+        # Of `back`, try only partitions near the weight that makes both members equally full.
         at = len(back) - bisect_left(lightest_first, weight[i] - ideal + 1)
         for near in back[at : at + LOOKS], back[max(0, at - LOOKS) : at][::-1]:
             for j in near:

@@ -21,7 +21,7 @@ preference is exact, the answer comes with a bound, and a target says when to st
    own.
 
 Order    members by instance id or member id, topics by name: the order of lists changes nothing.
-Cost     at most `MOST_WORK` comparisons; a search that needs more ends there: `exhausted` is true.
+Cost     at most `MOST_WORK` comparisons; a search that needs more stops there (`exhausted`).
 Mirror   `src/assignors/balance/weighted.rs`.
 """
 
@@ -255,7 +255,7 @@ class _Stage:
     def best(self, starts: Iterator[list[int]], budget: int) -> Found:
         """Returns the best assignment that single steps reach from any of the starts."""
         loads, target = self.loads, self.target
-        # A large group's search ends at the first start that is enough: nearly always the best.
+        # A large group's search stops at the first start that suffices, nearly always the best.
         least_taken = len(loads.parts)
         if least_taken < _LARGE:
             least_taken = len(bound.shed(loads, self.owned, target, least_taken) or ())

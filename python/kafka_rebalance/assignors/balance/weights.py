@@ -3,7 +3,7 @@
 
 A member's *level*, how full it is, is the sum of the weights of its partitions, times its factor.
 Factors are in inverse proportion to the capacities: members with equal levels are equally full.
-Levels are compared in place of fractions, so no answer depends on the rounding of a machine.
+Levels are compared instead of fractions, so no answer depends on the rounding of a machine.
 
 Numbers  weights count in millionths. An unknown weight is the lower median of the known weights of
          its topic, else of all topics, else 1. If the sum of all weights has more than 56 bits,
@@ -146,7 +146,7 @@ def _median(numbers: list[int], default: int) -> int:
 
 
 def _factors(capacities: list[float]) -> tuple[list[int], int]:
-    """Returns a whole factor for each member, by which its weights are multiplied in place of a
+    """Returns a whole factor for each member, by which its weights are multiplied instead of a
     division by its capacity; and the level of a member whose weights add up to its capacity.
     """
     given = [_millionths(one) for one in capacities]

@@ -57,7 +57,7 @@ class Sent(NamedTuple):
 
 
 class Claims(Mutable):
-    """The claims after `settle`. The members in `owned` have the order of Kafka's hash map."""
+    """The claims after `settle`. The members in `owned` are in the order of Kafka's hash map."""
 
     members: list[Member]
     counts: dict[str, int]  # numbers of partitions of the subscribed topics that exist

@@ -18,7 +18,7 @@ T partitions on m members: every member gets at least q = T // m, and X = T % m 
 5. The remaining partitions go to the short members in turn until each of them has q; then each
    member of the second list gets one, in turn.
 
-Quirks: if a kept partition does not exist, step 2 counts all partitions behind it as unassigned,
+Quirks: if a kept partition does not exist, step 2 counts all partitions after it as unassigned,
 even the kept ones. The hash order decides which members keep an extra partition.
 
 Order    members in hash order in step 1, by id from step 3 on.
@@ -177,7 +177,7 @@ class ConstrainedBuild:
 def without_kept(
     every: Sequence[TopicPartition], kept: Sequence[TopicPartition]
 ) -> list[TopicPartition]:
-    """Returns the partitions that are not kept; a kept one that does not exist ends the search."""
+    """Returns the partitions that are not kept; a kept one that does not exist stops the search."""
     unassigned = []
     upcoming = iter(kept)
     next_kept = next(upcoming, None)

@@ -11,7 +11,7 @@ the other one has revoked it and the group rebalances again.
 4. Each transferring partition is removed from the list of its new owner.
 
 Cost     that of sticky.
-Errors   AssignorThrows where Kafka's class does.
+Errors   AssignorThrows where Kafka's class throws.
 Source   org.apache.kafka.clients.consumer.CooperativeStickyAssignor (Kafka 4.4.0); KIP-429.
 Differs  this code answers as a new leader, which remembers no generation (see `sticky.py`).
 

@@ -6,7 +6,7 @@
    partitions that they claim.
 3. Each member keeps its owned partitions, except partitions of topics that it left and partitions
    that do not match its rack. If any member loses a partition here, the group has a *revocation*.
-4. Each unassigned partition goes to the subscriber with the fewest partitions; ties go by id. With
+4. Each unassigned partition goes to the subscriber with the fewest partitions; ids break ties. With
    racks, a first pass considers only members near the partition (a replica is in their rack) and
    members without a rack.
 5. Topics with one subscriber take no part in step 6, and neither do *fixed* members. A fixed member
@@ -194,7 +194,7 @@ class GeneralBuild:
                 self.relocate(tp, previous)
                 return True
         if not self.fixed and size <= self.by_size[0][0] + 1:
-            # No subscriber has few enough to take it, and no fixed one makes Kafka's class throw.
+            # No subscriber has few enough partitions, and no fixed one makes Kafka's class throw.
             return False
         subscribers = self.subscribers[tp.topic]
         if self.fixed:
@@ -326,7 +326,7 @@ def score(assignment: dict[str, list[TopicPartition]]) -> int:
 class Owners:
     """The order of the members in Kafka's hash map `currentAssignment`.
 
-    Step 5 removes the fixed members, and the end of the algorithm adds them again. This can change
+    Step 5 removes the fixed members, and the algorithm adds them again at the end. This can change
     the order of members whose slot of the hash map is a tree. If two members hold one partition,
     the order decides which of them counts as its owner.
     """

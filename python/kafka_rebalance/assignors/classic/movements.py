@@ -4,7 +4,7 @@
 Suppose that a partition is to move to member d, and that c is its first owner in this run of the
 assignor (its present owner, if it has not moved yet). If another partition of its topic moved from
 d to c in this run, that partition moves back to d instead. If c is still the present owner, the
-numbers of partitions of c and d change as intended; if not, c loses a partition in place of the
+numbers of partitions of c and d change as intended; if not, c loses a partition instead of the
 present owner.
 
 If several such partitions exist, the first one in a Java HashSet moves back. The order of this set
@@ -28,7 +28,7 @@ class Movements:
         self._by_pair: dict[tuple[str, str, str], HashTable[int]] = {}
 
     def actual(self, tp: TopicPartition, source: str, destination: str) -> TopicPartition:
-        """Returns the partition to move in place of `tp`, or `tp` itself."""
+        """Returns the partition to move instead of `tp`, or `tp` itself."""
         if tp in self._moved:
             source, _ = self._moved[tp]
         moved_back = self._by_pair.get((tp.topic, destination, source))

@@ -5,8 +5,8 @@ Each topic is assigned by itself, so the first members get the extra partitions 
 the skew grows with the number of topics. With racks, partitions go first to members in the rack of
 a replica, as far as the members' shares allow.
 
-1. The topics are visited in the order of a Java hash map. The subscribers of a topic have the order
-   of `static_first`.
+1. The topics are visited in the order of a Java hash map. The subscribers of a topic are in the
+   order of `static_first`.
 2. Rack pass, if racks make a difference for any topic. Topics are co-partitioned if they have equal
    subscribers and equal numbers of partitions: their partitions of equal number go together to the
    first subscriber whose rack matches all of them and who has room in each topic. In any other

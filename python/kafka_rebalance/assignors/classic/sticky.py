@@ -7,7 +7,7 @@
 
 Order    see the two algorithms.
 Cost     see the two algorithms.
-Errors   AssignorThrows where Kafka's class does.
+Errors   AssignorThrows where Kafka's class throws.
 Source   org.apache.kafka.clients.consumer.StickyAssignor (Kafka 4.4.0); KIP-54, KIP-341, KIP-881.
 Differs  Kafka's assignor object remembers the largest generation that it ever saw as a leader.
          This code answers as a new leader, which remembers none.

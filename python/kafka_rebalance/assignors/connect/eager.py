@@ -6,7 +6,7 @@
 3. Each task, in the order of connector and number, goes to the next worker; the circle continues
    where step 2 stopped.
 
-Order    a worker's work has the order in which the worker reads it: connectors as in a Java hash
+Order    a worker's work is in the order in which the worker reads it: connectors as in a Java hash
          set, tasks grouped by connector (`Work.after_wire`).
 Cost     O(W + C + T) and sorting: W workers, C connectors, T tasks.
 Errors   none for a cluster with workers.

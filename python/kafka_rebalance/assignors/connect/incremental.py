@@ -18,7 +18,7 @@ that each worker has to start and to stop. The caller keeps the leader's memory 
 5. If no work waits, workers with more than an even share lose the excess. If the last round also
    revoked work for this reason, the leader first waits (back-off).
 6. Created connectors go to the workers with the fewest connectors, created tasks to those with the
-   fewest tasks. Ties go to the worker that had fewer before this step, then by id.
+   fewest tasks. Ties go to the worker that had fewer before this step; then ids break ties.
 
 Order    workers are in the hash order of their ids; in step 5, a worker loses work from the front
          of its report; in step 6, created work comes first, then lost work, each sorted by name.
@@ -212,7 +212,7 @@ def _handle_lost(leader: _Leader, lost: Work) -> Work:
         return Work()
     present = {worker.worker for worker in leader.workers}
     if leader.scheduled_ms <= 0 and present.issuperset(leader.memory.members):
-        return lost  # no worker is missing, so there is none to wait for
+        return lost  # no worker is missing, so waiting would be useless
     if leader.max_delay_ms == 0:
         return lost
     if 0 < leader.scheduled_ms <= leader.now_ms:

@@ -71,7 +71,7 @@ class Work(Frozen):
     def after_wire(self) -> "Work":
         """Returns the work in the order in which a worker reads it from the leader's bytes.
 
-        Connectors have hash order. Tasks are grouped by connector: first the tasks of `connectors`,
+        Connectors are in hash order. Tasks are grouped by connector: first tasks of `connectors`,
         in that hash order; then the tasks of other connectors, in order of first appearance.
         """
         first = self.in_hash_order().connectors

@@ -7,7 +7,7 @@
 3. Of a topic with n partitions and k subscribers, each subscriber gets n // k, the first n % k
    subscribers one more.
 
-Order    a member's topics have the order of a `HashMap` with room for the first member's topics, or
+Order    a member's topics: the order of a `HashMap` with room for the first member's topics, or
          in a heterogeneous group with room for all names of the member's own subscription.
 Cost     O(M log M + S + P): M members, S subscriptions, P partitions.
 Errors   those of `view_of` (`targets.py`).

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A group as an assignor in the broker sees it: members, topic ids, and the target of each member.
 
-1. Members have the order of a default `HashMap` that is filled in the group's order.
-2. The names to which a member subscribes have the order of a copied `HashSet`; its topics are the
+1. Members are in the order of a default `HashMap` that is filled in the group's order.
+2. The names to which a member subscribes are in the order of a copied `HashSet`; its topics are the
    ids of those names, in this order. A name without a topic has no id.
 3. The group is homogeneous if all members subscribe to the same names.
 4. The present target of a member is its `owned_partitions`: a default `HashMap` from topic id to a
@@ -49,8 +49,8 @@ class MemberView(Frozen):
 
 
 class View(Frozen):
-    """A group as the assignor sees it. `counts` (numbers of partitions) has only topics with
-    partitions; `names` also has deleted topics.
+    """A group as the assignor sees it. `counts` (numbers of partitions) contains only topics with
+    partitions; `names` also contains deleted topics.
     """
 
     members: tuple[MemberView, ...]

@@ -11,7 +11,7 @@
 
 Quirk    step 2 treats two members with equal instance ids as one; the owner gets the partition.
 Cost     that of `general`.
-Errors   AssignorThrows where the leader's process dies; NeverEnds.
+Errors   AssignorThrows where the leader's process crashes; NeverEnds.
 Source   librdkafka 2.16 (rd_kafka_sticky_assignor_assign_cb,
          rd_kafka_cooperative_protocol_adjustment).
 Differs  from Kafka's in nearly all steps: docs/behaviour/librdkafka.md.

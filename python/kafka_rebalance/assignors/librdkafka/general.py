@@ -3,12 +3,12 @@
 
 1. The candidates of a partition are the members that can have it. Partitions are sorted by number
    of candidates, topic and number. If every member can have every partition, another order applies:
-   again and again, the member with the most remaining owned partitions adds one of them, if
+   repeatedly, the member with the most remaining owned partitions adds one of them, if
    possible one with a previous owner. When no member has any left, the unowned partitions follow.
 2. Each member keeps its owned partitions, except those that do not exist, those of topics that it
    left, and those that do not match its rack. If a member loses a partition that has candidates,
    the group has a *revocation*.
-3. Each unassigned partition goes to the candidate with the fewest partitions; ties go by id. With
+3. Each unassigned partition goes to the candidate with the fewest partitions; ids break ties. With
    racks, a first pass considers only members near the partition (a replica is in their rack) and
    members without a rack.
 4. Partitions with one candidate take no part in step 5, and neither do *fixed* members. A fixed
@@ -25,7 +25,7 @@ null matches all. A partition moves away from its holder, who may not be its own
 
 Order    members by (partitions owned, id); dicts are read in reverse, as in `claims.py`.
 Cost     O(moves * C) at worst: the test after a move reads all C pairs (candidate, partition).
-Errors   AssignorThrows where the leader's process dies; NeverEnds.
+Errors   AssignorThrows where the leader's process crashes; NeverEnds.
 Source   librdkafka 2.16 (rd_kafka_sticky_assignor_assign_cb).
 """
 
@@ -59,8 +59,8 @@ def assign(
 class SentRacks:
     """The racks of members and partitions.
 
-    If racks make no difference, every member counts as one without a rack; else a subscription
-    older than version 3 ends the leader's process.
+    If racks make no difference, all members are treated as having no rack. Otherwise, a
+    subscription below version 3 crashes the leader.
     """
 
     def __init__(

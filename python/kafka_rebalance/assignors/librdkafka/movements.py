@@ -5,7 +5,7 @@ For each topic and pair (source, destination), a list holds the partitions that 
 source to the destination. If a partition is to move from c to d, and another one of its topic moved
 from d to c, that other partition moves back instead.
 
-librdkafka keeps pointers into these lists. A pointer without a target usually ends the leader's
+librdkafka keeps pointers into these lists. A dangling pointer usually crashes the leader's
 process; here, `AssignorThrows` is raised in these cases:
 
 - A partition is taken from a list to move back, and the list is empty afterwards. (If it is not
@@ -51,7 +51,7 @@ class MoveRecords:
     def actual(
         self, tp: TopicPartition, holder: str, destination: str
     ) -> tuple[TopicPartition, bool]:
-        """Returns the partition that moves in place of `tp`, or `tp`; and whether it moves back."""
+        """Returns the partition that moves instead of `tp`, or `tp`; and whether it moves back."""
         if tp.topic in self._of_topic:
             pair = self._pair_of.get(tp)
             if pair is not None and pair.destination != holder:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """librdkafka's range: assigns runs of each topic's partitions to the sorted subscribers.
 
-1. The subscribers of each topic have the order of `by_instance`. Topics are sorted by the ids of
+1. The subscribers of each topic are in the order of `by_instance`. Topics are sorted by the ids of
    their subscribers, then by the number of subscribers, then by the number of partitions.
    Neighbours that are equal in all three are co-partitioned.
 2. If a topic is not co-partitioned and racks make a difference for it, each subscriber in order
@@ -11,7 +11,7 @@
    rack has a replica of each, and whose share is not used up in any of these topics.
 4. In each topic, every subscriber in order takes the first unassigned partitions, up to its share.
 
-Order    a member's list has the order of assignment: steps 2 and 3 of all topics, then step 4.
+Order    a member's list is in the order of assignment: steps 2 and 3 of all topics, then step 4.
 Cost     in the core O(P + S log S): P partitions, S subscriptions; with racks O(P * members).
 Errors   none, even for a topic without metadata: it is skipped.
 Source   librdkafka 2.16 (rd_kafka_range_assignor_assign_cb); KIP-881.

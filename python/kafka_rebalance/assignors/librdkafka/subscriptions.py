@@ -2,8 +2,8 @@
 """The orders in which a librdkafka leader sees members and topics.
 
 The leader ignores a member with an empty subscription: it gets nothing, and its claims do not
-count. The others have the order of the JoinGroup response; topics have the order of the Metadata
-response. Names are compared by their UTF-8 bytes.
+count. The others are in the order of the JoinGroup response; topics are in the order of the
+Metadata response. Names are compared by their UTF-8 bytes.
 
 Source   librdkafka 2.16 (rd_kafka_group_member_cmp, rd_list_sort).
 """
@@ -30,7 +30,7 @@ def members_with_topics(group: GroupSpec) -> list[Member]:
 def subscribers_of(group: GroupSpec) -> dict[str, list[Member]]:
     """Returns topic -> its subscribers; topics without partitions or subscribers are left out.
 
-    Topics and members have the group's order.
+    Topics and members are in the group's order.
     """
     listed = [(member, frozenset(member.topics)) for member in members_with_topics(group)]
     found = {

@@ -14,8 +14,8 @@ subscribers. For T partitions and k members in a pool:
 4. Each partition with fewer than S members goes to members that hold fewer than they want. These
    members form a circle; for each partition, the circle continues where it stopped before.
 
-Order    members have the order of the `View`. Partitions of a pool, holders of a partition and
-         partitions of a holder have the order of Java's hash maps.
+Order    members are in the order of the `View`. Partitions of a pool, holders of a partition and
+         partitions of a holder are in the order of Java's hash maps.
 Quirk    for one partition, the circle can come back to a member. The partition then has fewer than
          S members, because this member gets it a second time.
          In a heterogeneous group, a topic without subscribers stays in the targets.

@@ -79,7 +79,7 @@ class Application(NamedTuple):
 class ThreadAssignment(NamedTuple):
     """A thread's tasks: `active_tasks[i]` belongs to `partitions[i]`.
 
-    `next_rebalance_ms` is None, 0 for at once, or the time of a probing rebalance.
+    `next_rebalance_ms` is None, 0 (rebalance at once), or the time of a probing rebalance.
     """
 
     partitions: tuple[Partition, ...] = ()

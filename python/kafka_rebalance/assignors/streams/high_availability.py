@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The default task assignor of Kafka Streams: the ideal owner gets a task when it is caught up.
+"""Kafka Streams' default task assignor: a task moves to its ideal owner once the owner caught up.
 
 1. Ideal active stateful tasks: in their order, they go to the processes in turn.
 2. Balance them by load, the tasks of a process divided by its threads.

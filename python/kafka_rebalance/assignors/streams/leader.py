@@ -12,7 +12,7 @@
 6. An active task with a partition that another thread owns is withheld. If its process had the task
    as standby, the thread gets it as standby for now.
 7. A thread with a withheld task rebalances at once. If a process has to start a probing rebalance,
-   its first thread gets the time of it, unless this thread rebalances at once.
+   its first thread gets the time of the probe, unless this thread rebalances at once.
 
 Errors   AssignorThrows if no owned partition of a process belongs to a task.
 Source   StreamsPartitionAssignor (kafka-streams 4.3.1).

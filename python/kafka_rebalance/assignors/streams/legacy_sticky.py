@@ -2,7 +2,7 @@
 """The sticky task assignors of Kafka Streams clients: tasks stay where they were, without warm-ups.
 
 1. Previous active tasks stay if their process has fewer active tasks than its threads times all
-   tasks per thread (rounded down). With `keep`, they stay always.
+   tasks per thread (rounded down). With `keep`, they always stay.
 2. The other tasks go to the first process that had them as standby and is below this bound.
 3. Each task that is left, in order, goes to its best process: the previous owner; else the least
    loaded process that had it as standby; else the least loaded one. If the best process is full
@@ -14,14 +14,14 @@
 5. Stateful tasks get each standby replica as in 3, from the processes without the task.
 6. Standby tasks are swapped by racks.
 
-The algorithm has three forms. `fallback` (`keep`, without racks) runs in place of high availability
+The algorithm has three forms. `fallback` (`keep`, without racks) runs instead of high availability
 while end offsets are not known. `legacy_sticky` is an internal setting. `sticky` is KIP-924's
 `StickyTaskAssignor`: to have more room is to have a smaller load; its racks need both costs, take
 processes in hash order, and count changelogs of active tasks too (once if they are inputs).
 
-Order    processes and tasks have the order of their `HashMap`s and `HashSet`s.
+Order    processes and tasks are in the order of their `HashMap`s and `HashSet`s.
 Differs  `sticky` gives standby replicas in the order of identity hashes, which differ from run to
-         run, so with replicas Kafka has several possible answers. Ours takes tasks in order.
+         run, so with replicas Kafka has several possible answers. This code takes tasks in order.
 Source   LegacyStickyTaskAssignor, FallbackPriorTaskAssignor; StickyTaskAssignor of
          org.apache.kafka.streams.processor.assignment.assignors (kafka-streams 4.3.1).
 """

@@ -110,7 +110,7 @@ class Graph:
 
 
 def _cycle(parent: dict[int, int], node: int) -> list[int]:
-    # 3. The way from parent to parent leads into the cycle.
+    # 3. Following the parents leads into the cycle.
     met = set()
     while node not in met:
         met.add(node)

@@ -26,7 +26,7 @@ class StreamsProcess:
         self.active: set[TaskId] = set()
         self.standby: set[TaskId] = set()
         self.placed: HashMap[TaskId, bool] = HashMap(task_hash)
-        """Task -> True if active, in the order of KIP-924's map, which sees every placement."""
+        """Task -> True if active, in the order of KIP-924's map, which stores every placement."""
 
     @property
     def rack(self) -> str | None:

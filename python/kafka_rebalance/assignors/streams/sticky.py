@@ -19,12 +19,12 @@
 7. The replicas that are missing, by subtopology and partition from the last to the first, go to the
    least loaded process that does not have the task.
 
-Order    members have the order of a default `HashMap`, processes the order of a `HashMap` with room
-         for all members. Entries of a `PriorityQueue` with equal keys have the order of its heap.
+Order    members are in the order of a default `HashMap`, processes in that of a `HashMap` with room
+         for all members. Entries of a `PriorityQueue` with equal keys are in the order of its heap.
          An answer is sorted, as in the record that Kafka writes.
 Quirk    a later candidate is better only if it has fewer tasks and its process has a smaller load.
          Racks, client tags and warm-up tasks have no influence. No warm-up task is assigned.
-Errors   GroupError if the group has no subtopologies, or a member no process id.
+Errors   GroupError if the group has no subtopologies, or a member has no process id.
 Source   StickyTaskAssignor, ProcessState (Kafka 4.4.0); KIP-1071.
 """
 

@@ -37,7 +37,7 @@ def assign(
     """Returns the tasks of each thread, and adds their number to `load`; None if a thread finds no
     task in step 3.
 
-    `tasks` have the order in which Java's collection is iterated.
+    `tasks` are in the order in which Java's collection is iterated.
     """
     # 1.
     floor = (sum(load.values()) + len(tasks)) // len(member_ids)

@@ -6,7 +6,7 @@
    new list.
 2. The members vote (`assignors/selection.py`). The new assignor is selected as soon as the last
    member that lists only the old one has left; a static member's return can also change the vote.
-3. The leader assigns with its class of the selected name. If the leader is unknown, the play takes
+3. The leader assigns with its class of the selected name. An unknown leader is assumed to be
    the first member; after a leader leaves, the first member of the broker's map leads.
 4. A member is eager unless all assignors of its list are cooperative. In an eager group
    (`lists_eager`), a member that has not restarted is eager. Eager members revoke all partitions.
@@ -53,7 +53,7 @@ _Edit = Callable[[GroupSpec, MadeUp], Edited]
 class SwitchAssignor(Change, Frozen):
     """All members restart one after another, in join order, and afterwards list this assignor.
 
-    In this bounce, they list both assignors, the new one first; if both have one name in JoinGroup,
+    In this bounce, they list both assignors, the new one first; if both share a name in JoinGroup,
     only the new one. Later changes of the plan assume that members list only the new one. A switch
     to an assignor of the brokers (KIP-848) is planned as one new target.
     """

@@ -2,12 +2,12 @@
 """Members that restart: each is away for a time, then back with a new id. Mirror: bounces.rs.
 
 If a member is away long enough, the group rebalances without it, and then with it. If the member
-returns earlier, there is one rebalance. A broker that assigns reacts to the leave at the next
+returns earlier, there is one rebalance. A broker that assigns reacts to the departure at the next
 heartbeat of any member. A group with a leader reacts when all other members have joined again; each
 of them does this at its next heartbeat.
 
 Each other member sends one heartbeat per `interval` (ms), at an unknown time. All these times are
-taken as equally likely. After `away` ms, the chance that no heartbeat has come is `(1 - away /
+assumed to be equally likely. After `away` ms, the chance of no heartbeat so far is `(1 - away /
 interval) ** others`; the chance that at least one is missing is `1 - (away / interval) ** others`.
 A plan plays the likelier course: one rebalance for a restart, or two.
 
@@ -105,7 +105,7 @@ class BounceMembers(Change, Frozen):
         return self if self.member is None else replace(self, member=ids.alias(self.member))
 
     def is_certain_in(self, group: GroupSpec) -> bool:
-        """Returns whether the number of rebalances (one or two) is certain, not only likelier."""
+        """Returns whether the number of rebalances (one or two) is certain, not only likely."""
         if len(group.members) < 2:
             return True
         if self.static or all(m.group_instance_id and self.static is None for m in group.members):
@@ -113,7 +113,7 @@ class BounceMembers(Change, Frozen):
         return self.away_ms is not None and not 0 < self.away_ms < heartbeat_ms(group)
 
     def chance_to_be_first(self, group: GroupSpec) -> float:
-        """Returns the chance (0 to 1) that a member is back before the group reacts to it."""
+        """Returns the chance (0 to 1) that a member is back before the group has reacted."""
         others = len(group.members) - 1
         away_ms = AWAY_MS if self.away_ms is None else self.away_ms
         heard = min(1.0, away_ms / heartbeat_ms(group))

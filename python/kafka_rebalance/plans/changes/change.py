@@ -24,7 +24,7 @@ _COUNT = re.compile(r"[0-9]{1,9}", re.ASCII)
 
 
 class Verb(NamedTuple):
-    """The first word of a change's text, also its option. `default` is the value if none is set."""
+    """The first word of a change's text, also its option. Without a value, `default` is used."""
 
     name: str
     metavar: str

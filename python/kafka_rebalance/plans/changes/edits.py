@@ -22,7 +22,7 @@ class Edited(NamedTuple):
     `starts_over`  is True for a change of assignor: members revoke all partitions and claim none.
     `waiting`      are partitions whose member is down, while its session has not ended.
     `leaderless`   are assigned partitions that no member can read, because no broker leads them.
-    `eager`        are the eager classic members of a group whose broker assigns.
+    `eager`        are the eager classic members of a broker-assigned group.
     `forgets`      are eager members of a cooperative group: they revoke all, and claim none.
     `held`         are the partitions that members hold when the rebalance begins, if `group` lacks
                    the partitions of a member that came back; None otherwise.

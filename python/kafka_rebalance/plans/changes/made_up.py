@@ -171,7 +171,7 @@ class MadeUp:
     def place(
         self, name: str, basis: Basis, names: Sequence[str], taken: Collection[str] = ()
     ) -> str:
-        """Returns a name in place of the guess `name`, at another position in the sorted `names`.
+        """Returns a name instead of the guess `name`, at another position in the sorted `names`.
 
         For the first newcomer, each draw takes another position, so that the draws together spread
         over all positions. For a later newcomer, a random distance is added to its position. Draw 0
@@ -193,7 +193,7 @@ class MadeUp:
 
 
 def chosen_id(group_id: str, draw: int, count: int) -> bytes:
-    made = _core.uuid5(f"{group_id}/{draw}/{count}")  # version 5, where Java has 4
+    made = _core.uuid5(f"{group_id}/{draw}/{count}")  # version 5; Java's are of version 4
     return bytes((*made[:6], made[6] & 0x0F | 0x40, *made[7:]))
 
 

@@ -6,7 +6,7 @@
 2. Else they list only the new assignor, and send the data that Kafka's newest client sends, as this
    project's plug-ins do. A rack stays unknown if the member's old version did not send it.
 3. Only librdkafka's leaders read the subscription version. A change of assignor keeps the clients,
-   so versions 1 to 3 stay under librdkafka's assignors. Clients of version 0 have no cooperative
+   so versions 1 to 3 remain under librdkafka's assignors. Clients of version 0 have no cooperative
    assignor; those of the Python libraries get one with the plug-in.
 4. A member with a plug-in sends Java's bytes. After a restart with a Python library's own class, it
    no longer does: the library "java", which its bytes showed, is dropped, and its library is

@@ -14,9 +14,9 @@ To "consumer":
    again, and an eager member first revokes all its partitions.
 
 To "classic": the broker assigns until the last member of the consumer protocol has left, or has
-been replaced by a static member. After a leave, the leader assigns at once; after a replacement,
-the group keeps its assignment. A classic member that joins before this gets a bare UUID as its id
-from the broker; after it, the id begins with the client id, and sorts elsewhere.
+been replaced by a static member. If it left, the leader assigns at once; if it was replaced, the
+group keeps its assignment. A classic member that joins while the broker assigns gets a bare UUID
+as its id; one that joins later gets an id that begins with the client id, and sorts elsewhere.
 
 Source   GroupMetadataManager: convertToConsumerGroup, convertToClassicGroup, classicGroupJoin (an
          empty consumer group becomes classic), classicGroupJoinToConsumerGroup (ids); KIP-848.
@@ -232,7 +232,7 @@ class _Restart(NamedTuple):
         return group if self.left else _led_by_client(group, self.assignor)
 
     def _eager(self, group: GroupSpec) -> frozenset[str]:
-        # The eager members that claim nothing: none under a leader, where they claim what they had.
+        # Eager members claim nothing if the broker assigns; under a leader, they claim as before.
         if not self.stops or group.assignor not in SERVER_SIDE:
             return frozenset()
         ids = frozenset(member.member_id for member in group.members)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Names that shorten member ids, as reports show them and changes take them.
+"""Names that shorten member ids: reports show them, and changes accept them.
 
 Mirror of `is_short_name`: `src/plans/changes/made_up.rs`.
 """
@@ -21,7 +21,7 @@ def own_short_name(client_id: str | None, member_id: str) -> str | None:
 
 
 def is_short_name(name: str, member_id: str) -> bool:
-    """Returns whether `name` is a beginning of the member id with at least 4 digits of its UUID."""
+    """Returns whether `name` is a prefix of the member id, with at least 4 digits of its UUID."""
     uuid = UUID_AT_END.search(member_id)
     return uuid is not None and len(name) >= uuid.start() + 5 and member_id.startswith(name)
 

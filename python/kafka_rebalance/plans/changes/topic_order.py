@@ -3,10 +3,10 @@
 
 kafka-python and aiokafka send a consumer's topics in the order of a Python set, which differs from
 process to process. The sticky classes of both libraries compare the members' *lists*, so their
-answers depend on this order. No other assignor's answer does; members of a group whose broker
-assigns send sorted topics.
+answers depend on this order; those of other assignors do not. Members of broker-assigned groups
+send sorted topics.
 
-A plan uses the order in the group's line or in the change; each draw (a play with other ids) has
+A plan uses the order in the group's line or in the change; each draw (a run with other ids) has
 its own (`MadeUp.listed`). These classes run in Python only, so there is no mirror in Rust.
 
 Source   kafka-python 3.0.12, aiokafka 0.14.0 (SubscriptionState; _are_subscriptions_identical of

@@ -109,7 +109,7 @@ def _check_topics(change: "AddTopics | RemoveTopics | Resubscribe") -> None:
 
 
 class AddTopics(Change, Frozen):
-    """Topics are created, and every member subscribes to them, as by a pattern."""
+    """Topics are created, and every member subscribes to them, as if by a pattern."""
 
     topics: tuple[tuple[str, int], ...]
 

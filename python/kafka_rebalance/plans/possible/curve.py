@@ -28,7 +28,7 @@ from kafka_rebalance.group.spec import GroupSpec, counted, require_group
 from .optimum import best_possible
 
 MOST_POINTS = 100
-"""Up to this K, the curve has all points; then the first of each `greatest`, and the last point."""
+"""The curve has every point up to this K; beyond it, the first of each `greatest`, and the last."""
 
 _NEAR = 105
 """The knee is the first point whose largest load is at most this percentage of the least one."""

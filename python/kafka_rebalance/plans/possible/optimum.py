@@ -78,7 +78,7 @@ class Possible(Frozen):
     member_prices: dict[str, int] = field(repr=False, hash=False)
 
     def reasons(self) -> list[str]:
-        """Returns a line for each level, highest load first: why it cannot be more even."""
+        """Returns a line for each level, highest load first: why its loads cannot be more even."""
         above = ""
         said = []
         for level in self.levels:

@@ -282,8 +282,8 @@ def summary(plan: ApplicationPlan) -> str:
 
 
 def _alike(phase: list[Call]) -> list[Call]:
-    """Returns a phase without its numbers of records: then phases that differ only in these are
-    equal.
+    """Returns a phase without its numbers of records, so that phases that differ only in these
+    become equal.
     """
 
     def bare(copies: Iterable[Copy]) -> tuple[Copy, ...]:

@@ -134,7 +134,7 @@ def lag_cell(lag: int | None) -> str:
 def lag_text(
     lags: Lags, without_committed_offset: int, more: str = "", *, leaderless: int = 0
 ) -> str:
-    """Returns a sentence on the lag (`more` says of which partitions), and why some is unknown."""
+    """Returns a sentence on the lag (`more` names the partitions), and why some is unknown."""
     reasons = ((without_committed_offset, "a committed offset"), (leaderless, "a leader"))
     unknown = [
         f"{counted(count, 'partition')} without {what}: {its(count)} lag is unknown (-), and in no "

@@ -150,7 +150,7 @@ def print_connect_group(group: ConnectGroup, *, everything: bool) -> None:
     names = {one.member_id: one.metadata.url for one in group.workers}
     worker = group.workers[-1]
     url = group.leader_url or worker.metadata.url
-    # A leader's leave is an event of its own: the next leader assigns the lost work at once.
+    # The leader's departure is a separate event: the next leader assigns the lost work at once.
     role = "leader" if worker.member_id == group.leader else "worker"
     event = shell_option("--then", f"{role} {_address(worker.metadata.url)} leaves")
     command = f"kafka-rebalance connect {shell_option('--url', url)} {event}"

@@ -25,7 +25,7 @@ _MOST_CAUSES = 3
 _HELPS = " Most helpful: "
 _AWAY = " ({} more wait while their member is away, up to {} s)"
 _USEFUL = ("rolling", "flapping", "new ids", "never settles", "never warm", "idle", "storm")
-"""The kinds of patterns. If two remedies save equally much, that of the first kind is shown."""
+"""The kinds of patterns with useful remedies; if two save equally much, the first kind is shown."""
 
 
 _Groups = Mapping[str, Sequence[RecordedRebalance]]
@@ -96,7 +96,7 @@ def times(number: int) -> str:
 
 
 def group_order(groups: _Groups, patterns: Sequence[Pattern]) -> list[str]:
-    """Returns the names of the groups: by avoidable rebalances, moves, and rebalances."""
+    """Returns the groups' names, sorted by avoidable rebalances, then moves, then rebalances."""
     spared = Counter[str]()
     for one in patterns:
         spared[one.group_id] = max(spared[one.group_id], one.spares)
@@ -173,7 +173,7 @@ def names_in(rows: Iterable[RecordedRebalance]) -> dict[str, str]:
 
 
 def _print_reconciled(rows: Sequence[RecordedRebalance], names: Mapping[str, str]) -> None:
-    """Prints the slowest epochs of a group whose broker assigns; nothing without such times."""
+    """Prints the slowest epochs of a broker-assigned group; nothing if no times are known."""
     texts = []
     if took := [row for row in rows if row.reconciled_ms is not None]:
         row = max(took, key=lambda one: one.reconciled_ms or 0)

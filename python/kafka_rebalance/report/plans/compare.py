@@ -59,7 +59,7 @@ def print_comparison(
         print()
     if why:
         print_wrapped(why)
-    if why.endswith(":"):  # eager against cooperative
+    if why.endswith(":"):  # it compares eager with cooperative
         source = given if given.startswith("--") else f"--from {given}"
         options = [shell_option("--change", one) for one in comparison.changes]
         options += ["--compare eager,cooperative", "--costs 200ms/100ms"]
@@ -105,7 +105,7 @@ def _print_change(comparison: Comparison, given: str) -> None:
 
 
 def _clock(comparison: Comparison, times: Times) -> tuple[str, str]:
-    """Returns texts if another assignor leaves partitions unread for less time; else two times "".
+    """Returns two texts if another assignor leaves partitions unread for less time; else ("", "").
 
     The first is a sentence with the figures, which follows the summary; the second is the reason.
     """
@@ -179,7 +179,7 @@ def print_comparisons(comparisons: Sequence[Comparison]) -> None:
 
 
 _Price = tuple[int, int | None]
-"""The rebalances and the moves of a switch; None as moves: a large group, which is not played."""
+"""(rebalances, moves) of a switch; moves is None if the group is too large to be played."""
 
 
 def _price(comparison: Comparison) -> _Price | None:
@@ -213,8 +213,8 @@ def _answer(comparisons: Sequence[Comparison], prices: Sequence[_Price | None]) 
 
 
 def _gained(comparisons: Sequence[Comparison]) -> list[str]:
-    """Returns clauses on the groups that change: the partitions without a reader, the most gained
-    and lost by one group, and how many groups end more even.
+    """Returns clauses on the groups that switch: the partitions without a reader, the most gained
+    and lost by one group, and how many groups become better balanced.
     """
     stops, evener, text = dict[str, tuple[int, int]](), 0, ""
     for one in comparisons:
@@ -244,7 +244,7 @@ def _gained(comparisons: Sequence[Comparison]) -> list[str]:
 
 
 def _both(comparison: Comparison) -> list[Figures | None]:
-    """Returns the figures of the group's own assignor and of the advice: the same if it stays."""
+    """Returns the figures of the group's own assignor, and of the recommended one."""
     by_name = {one.assignor: one.figures for one in comparison.candidates}
     both = [by_name.get(name or "") for name in (comparison.group.assignor, comparison.recommended)]
     if comparison.keeps_assignor and comparison.alone is not None:

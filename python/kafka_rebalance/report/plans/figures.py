@@ -137,7 +137,7 @@ def range_text(
     between: str = "{} to {} with other seeds",
     text_of: Callable[[int], str] = seconds_text,
 ) -> str:
-    """Returns the median, the smallest and the largest value, and how many never settled."""
+    """Returns the median, the smallest and the largest value, and how many runs never settled."""
     if spread.least is None or spread.median is None or spread.most is None:
         return "never"
     median, least, most = map(text_of, (spread.median, spread.least, spread.most))
@@ -146,7 +146,7 @@ def range_text(
 
 
 def print_curve(plan: RebalancePlan) -> bool:
-    """Prints a summary, then a row for each value of the largest load, and the last row.
+    """Prints a summary, then the first row for each value of the largest load, and the last row.
 
     Returns whether the plan has a curve.
     """

@@ -35,7 +35,7 @@ _Row = Mapping[str, Any]
 class FleetSwitch(NamedTuple):
     """The groups that can switch, in order, and the groups that cannot, as rows.
 
-    `already` counts the groups that run the protocol already, `other` those that run it with
+    `already` counts the groups that already run the protocol, `other` those that run it with
     another assignor than the one asked for, `single` those of a kind that has only one protocol.
     """
 
@@ -65,7 +65,7 @@ class FleetSwitch(NamedTuple):
 
     @property
     def losing(self) -> list[str]:
-        """Returns the groups that will read fewer partitions in rack, and the shares."""
+        """Returns the groups that will read fewer partitions within their racks, and the shares."""
         return [f"{group_name(one)} {_shares(one)}" for one in self.can if _loses_racks(one)]
 
     @property
@@ -169,6 +169,6 @@ def _cells(row: _Row) -> Iterator[str]:
 
 
 def _shares(row: _Row) -> str:
-    """Returns the shares that are read in rack, before and after; "" if they look equal."""
+    """Returns the shares read within racks, before and after; "" if they round to equal texts."""
     texts = [share_text(row[f"rack_share_{when}"]) for when in ("before", "after")]
     return " to ".join(texts) if texts[0] != texts[1] else ""

@@ -157,7 +157,7 @@ def lists_note(group_ids: Sequence[str]) -> str:
 
 
 def either_note(names: Iterable[str | None]) -> str | None:
-    """Returns a sentence for tables with an assignor of the prefix python/; None without one."""
+    """Returns a sentence for tables that name an assignor python/…; None if there is none."""
     if not any(name is not None and name.startswith("python/") for name in names):
         return None
     return (

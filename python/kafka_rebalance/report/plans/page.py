@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writes a plan as one HTML page that loads nothing else: no font, no image; its script is inside.
+"""Writes a plan as one HTML page that loads nothing else: no font, no image; its script is inline.
 
 The script lets a reader choose a member or a topic: the grid and the rounds then show only its
 part. Without the script, the page shows everything.

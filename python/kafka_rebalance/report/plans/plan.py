@@ -149,7 +149,7 @@ def changing_members(one: Round) -> set[str]:
 def _members(one: Round) -> Sequence[str]:
     """Returns the member ids in the order in which the leader or the broker reads them."""
     if one.assignor in KAFKAS:
-        return one.held.member_ids  # in join order, too; `one.group` takes time to make
+        return one.held.member_ids  # also in join order; making `one.group` takes time
     return [member.member_id for member in one.group.members]
 
 
@@ -279,7 +279,7 @@ def _print_samples(samples: Samples, names: Mapping[str, str], *, everything: bo
 
 
 def _ends_of(tp: TopicPartition, samples: Samples, names: Mapping[str, str]) -> str:
-    """Returns how often a partition moves, and who most often owns it at the samples' ends."""
+    """Returns how often a partition moves, and its most frequent owners when the samples end."""
     ends = ", ".join(
         f"{names.get(member_id, member_id)} in {count}"
         for member_id, count in samples.ends[tp].most_common(4)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Prints the effects of a deploy on a group, and the settings with which it costs less."""
+"""Prints the effects of a deploy on a group, and the settings that reduce its cost."""
 
 from kafka_rebalance.report.text.sentences import print_wrapped
 from kafka_rebalance.report.text.tables import print_filled_table

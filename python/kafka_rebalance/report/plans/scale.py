@@ -30,7 +30,7 @@ _RANGES = (
 
 
 def print_scaled(found: Sequence[Scaled]) -> None:
-    """Prints one group's summary, rows and notes; of several groups, the rows of `_steps`."""
+    """Prints one group's summary, rows and notes; for several groups, the rows of `_steps`."""
     alone = len(found) == 1
     print_wrapped(f"{found[0].group_id}: {found[0].summary}." if alone else _answer(found))
     rows = [
@@ -87,7 +87,7 @@ def _steps(scaled: Scaled) -> list[Count]:
 
 
 def _row(scaled: Scaled, one: Count) -> list[str]:
-    """Returns the number of members with its mark, then the figures, as texts."""
+    """Returns a row of strings: the number of members with its mark, then the figures."""
     mark = " now" if one.members == scaled.members else "" if one.useful else " nothing"
     times = () if one.times is None else (one.times.settled, one.times.unread)
     return [
@@ -110,7 +110,7 @@ def _ranged(one: Count, name: str) -> str:
 
 
 def _notes(scaled: Scaled) -> list[str]:
-    """Returns sentences about the ranges, the errors and the seconds."""
+    """Returns sentences that explain ranges, errors, and simulated times."""
     found = [_RANGES] if any(one.ranges for one in scaled.counts) else []
     if any(one.may_lose for one in scaled.counts):
         found.append("Nobody left: partitions of topics to which no remaining member subscribes.")

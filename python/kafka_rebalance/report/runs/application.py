@@ -40,7 +40,7 @@ def summary(plan: ApplicationPlan, run: Run) -> str:
 
 
 def print_application_run(plan: ApplicationPlan, run: Run) -> None:
-    """Prints a summary, how far behind each copy is, each rebalance, and the assumptions."""
+    """Prints a summary, the lag of each copy, each rebalance, and the assumptions."""
     print_wrapped(summary(plan, run))
     rows = [*_copies(plan, run)]
     if rows:

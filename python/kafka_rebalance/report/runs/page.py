@@ -213,7 +213,7 @@ def _bar(bar: Bar, part: Bar, axis: TimeAxis, top: int) -> str:
 
 
 def _steps(shown: Timeline, axis: TimeAxis, top: int) -> str:
-    """Draws how many partitions have no reader; where the axis is red, there is at least one."""
+    """Returns a graph of the partitions without a reader; where there are any, the axis is red."""
     bottom, scale = top + _STEPS, _STEPS / max(shown.most, 1)
     path, stops = [f"M {_x(0):.1f} {bottom}"], []
     places = [*(_x(axis.place(at)) for at, _ in shown.steps), _x(1)]

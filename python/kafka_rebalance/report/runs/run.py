@@ -76,7 +76,7 @@ def _away(events: Sequence[tuple[int, str]]) -> str:
 
 
 def _ranked(figures: Mapping[str, tuple[int | None, ...]], runs: _Runs) -> str:
-    """Returns a sentence: the run with the fewest partition-seconds without a reader, at its price.
+    """Returns a sentence on the run with the fewest partition-seconds without a reader.
 
     `figures` holds, for each run: partition-ms without a reader, member-ms stopped, rebalances. If
     the runs differ in their costs, which nobody chooses, the sentence advises nothing.
@@ -195,7 +195,7 @@ def total_cells(one: measure.Totals, held: str) -> list[str]:
 
 
 def print_settlings(runs: Mapping[str, Run]) -> None:
-    """Prints the time to settle after each event; events at one time count as one."""
+    """Prints the time to settle after each event; simultaneous events count as one."""
     tables = {name: list(parts_of(run)) for name, run in runs.items()}
     first = next(iter(tables.values()))
     what = [f"{cut(each.what, 40)} at {each.at_ms / 1000:,.1f} s" for each in first]
@@ -218,8 +218,8 @@ def settled_text(one: Part[int | None]) -> str:
 
 
 def _not_stable(rebalances: int | None) -> str:
-    """Returns why a group is not stable when the next event comes, from its rebalances until then:
-    a static member that is away causes none.
+    """Returns why a group has not become stable before the next event. If there was no rebalance,
+    there is none to wait for: a static member that is away causes none.
     """
     return "not yet" if rebalances else "no rebalance"
 

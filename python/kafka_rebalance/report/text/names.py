@@ -13,7 +13,7 @@ _UUID = re.compile(r"-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\Z")
 
 
 def short_names(member_ids: Iterable[str], made_up: Iterable[str] = ()) -> dict[str, str]:
-    """Returns member id -> short name. Each UUID is cut as far as the names stay different.
+    """Returns member id -> short name. Each UUID is shortened while the names stay distinct.
 
     consumer-payments-1-0b5c2d1e-… becomes consumer-payments-1-0b5c. An id without a UUID is its own
     short name. `*` marks made-up ids.
@@ -39,7 +39,7 @@ def member_names(
 ) -> dict[str, str]:
     """Returns member id -> short name, from member id -> client id; commands accept these names.
 
-    A member of a group whose broker assigns chooses a bare UUID as its id. Its short name begins
+    A member of a broker-assigned group chooses a bare UUID as its id. Its short name begins
     with its client id, unless two names would then be equal.
     """
     from kafka_rebalance.plans.changes.short_names import own_short_name
@@ -67,7 +67,7 @@ def shortened(text: str, names: Mapping[str, str]) -> str:
 
 
 def cut(text: str, width: int) -> str:
-    """Returns the escaped text in at most `width` characters; a longer one loses its middle."""
+    """Returns the escaped text in at most `width` characters; a longer text loses its middle."""
     text = shown(text)
     if len(text) <= width:
         return text

@@ -50,8 +50,8 @@ def print_filled_table(
     right: Sequence[str] = (),
     whole: bool = False,
 ) -> None:
-    """Prints a table without its empty columns; only those in `right` are right-aligned. `whole` as
-    in `print_table`.
+    """Prints a table without its empty columns; only those in `right` are right-aligned. `whole` is
+    as in `print_table`.
     """
     filled = [i for i in range(len(columns)) if any(row[i] for row in rows)]
     print_table(

@@ -23,7 +23,7 @@ from io import TextIOWrapper
 
 from kafka_rebalance.errors import shown
 
-TYPE_CHECKING = False  # `typing` imports slowly; type checkers take this name as true
+TYPE_CHECKING = False  # `typing` is slow to import; type checkers assume True
 if TYPE_CHECKING:
     from typing import Any, BinaryIO, TextIO
 
@@ -36,7 +36,7 @@ def columns(stream: TextIO | None = None) -> int:
     try:
         found = int(given) if given.isdecimal() else 0
         return found or os.get_terminal_size((stream or sys.stdout).fileno()).columns
-    except OSError:  # it is not a terminal, or one that is closed
+    except OSError:  # the stream is not a terminal, or the terminal is closed
         return 0
 
 
@@ -46,7 +46,7 @@ def bold(text: str, stream: TextIO | None = None) -> str:
 
 
 def red(text: str, stream: TextIO | None = None) -> str:
-    """Returns the text, in the colour of errors if the stream is a terminal."""
+    """Returns the text, in red (the colour of errors) if the stream is a terminal."""
     return _styled(text, "31", stream)
 
 
@@ -60,7 +60,7 @@ def _styled(text: str, code: str, stream: TextIO | None) -> str:
 class ShownStream:
     """A text stream that escapes control characters, except for a line break at the end of a write.
 
-    On a terminal, a write may begin with text in the bold or red of this file. `own` is the stream
+    On a terminal, a write may begin with text that `bold` or `red` returned. `own` is the stream
     behind this one; progress bars use it.
     """
 
@@ -106,7 +106,7 @@ class _ShownBytes:
 
 @contextmanager
 def shown_streams() -> Iterator[None]:
-    """Replaces the standard streams by streams that escape; a closed one by the null device."""
+    """Replaces the standard streams with streams that escape; a closed one with the null device."""
     before = sys.stdin, sys.stdout, sys.stderr
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         # A closed stream (`>&-`) is None. The null device takes its place, stdin first: an open
@@ -157,7 +157,7 @@ def _bar(what: str, total: int) -> Iterator[Callable[[int], None]]:
         yield lambda _: None
         return
     last = -1
-    own: TextIO = getattr(sys.stderr, "own", sys.stderr)  # this one passes control characters
+    own: TextIO = getattr(sys.stderr, "own", sys.stderr)  # it escapes nothing
 
     def update(done: int) -> None:
         nonlocal last

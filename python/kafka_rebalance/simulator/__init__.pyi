@@ -18,7 +18,6 @@ from .measure import Totals as Totals
 from .measure import settlings as settlings
 from .measure import stops as stops
 from .measure import totals as totals
-from .network import Network as Network
 from .run import Absence as Absence
 from .run import Rebalance as Rebalance
 from .run import Run as Run
@@ -27,6 +26,7 @@ from .scenario import Happening as Happening
 from .scenario import Kind as Kind
 from .scenario import MemberConfig as MemberConfig
 from .scenario import MemberPlan as MemberPlan
+from .scenario import Network as Network
 from .scenario import Scenario as Scenario
 from .scenario import TopicPlan as TopicPlan
 from .scenario_files import load as load

@@ -10,6 +10,7 @@ Source   KafkaApis.handleOffsetCommit (Kafka 4.4.0).
 
 from collections.abc import Callable
 from dataclasses import field, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import kafka_rebalance.coordinator.machine.events as c
@@ -23,8 +24,10 @@ from kafka_rebalance.wire.classic_groups import (
     LeaveGroup,
 )
 from kafka_rebalance.wire.error_codes import ErrorCode
-from kafka_rebalance.wire.messages import Request, Response
+from kafka_rebalance.wire.messages import Request, Response, Tick
 from kafka_rebalance.wire.offsets import OffsetCommit, OffsetCommitResponse, PartitionError
+
+from .agenda import Agenda
 
 if TYPE_CHECKING:
     from kafka_rebalance.coordinator.consumer_group.group import ConsumerGroup
@@ -41,50 +44,50 @@ class Broker(Mutable):
     """
 
     coordinator: Coordinator
+    agenda: Agenda
+    log_ms: int
     has: Callable[[str, int], bool]
-    watch: Callable[[int, c.Transition, str], None]
+    watch: Callable[[c.Transition, str], None]
     respond: Callable[[int, Response], None]
-    append: Callable[[c.Appended | c.PatternsDue], None]
-    look: Callable[[int, str], None]
+    look: Callable[[str], None]
     journal: "list[Entry] | None"
     node: int | None = 0
     sender: str = ""  # the process whose request is being handled
     is_touched: bool = False  # the coordinator handled an event, so its deadlines may differ
+    tick_at: int | None = None  # the next time at which the coordinator gets a Tick
     log: list[c.LogEntry] = field(default_factory=list)
     refused: dict[int, tuple[PartitionError, ...]] = field(default_factory=dict)
     moves: int = 0  # how often another node became the coordinator; also the newest node's number
 
-    def receive(self, node: int | None, event: c.Received, sender: str, now_ms: int) -> None:
-        request = event.request
+    def receive(self, node: int | None, event: c.Received) -> None:
+        request, number = event.request, event.request_id
         if isinstance(request, FindCoordinator):
-            self.respond(event.request_id, self._found())
-        elif node != self.node:
-            self.respond(event.request_id, request.refused(ErrorCode.NOT_COORDINATOR))
-        else:
-            if isinstance(request, OffsetCommit) and request.offsets:
-                event, request = self._without_unknown(event, request)
-                if not request.offsets:
-                    number = event.request_id
-                    self.respond(number, self._whole(number, OffsetCommitResponse()))
-                    return
-            self.sender = sender
-            self.handle(event, now_ms, self._cause(request, sender))
-            self.sender = ""
+            self.respond(number, self._found())
+            return
+        if node != self.node:
+            self.respond(number, request.refused(ErrorCode.NOT_COORDINATOR))
+            return
+        if isinstance(request, OffsetCommit) and request.offsets:
+            request = self._of_known(number, request)
+            if not request.offsets:
+                self.respond(number, self._whole(number, OffsetCommitResponse()))
+                return
+            event = replace(event, request=request)
+        self.sender = event.client_id
+        self.handle(event, self._cause(request, self.sender))
+        self.sender = ""
 
-    def _without_unknown(
-        self, event: c.Received, request: OffsetCommit
-    ) -> tuple[c.Received, OffsetCommit]:
+    def _of_known(self, number: int, request: OffsetCommit) -> OffsetCommit:
         """Returns the commit without nonexistent partitions; `_whole` puts in errors for them."""
-        unknown = [one for one in request.offsets if not self.has(one.topic, one.partition)]
-        if not unknown:
-            return event, request
-        error = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-        self.refused[event.request_id] = tuple(
-            PartitionError(one.topic, one.partition, error) for one in unknown
-        )
         known = tuple(one for one in request.offsets if self.has(one.topic, one.partition))
-        request = replace(request, offsets=known)
-        return replace(event, request=request), request
+        if len(known) == len(request.offsets):
+            return request
+        self.refused[number] = tuple(
+            PartitionError(one.topic, one.partition, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+            for one in request.offsets
+            if not self.has(one.topic, one.partition)
+        )
+        return replace(request, offsets=known)
 
     def _whole(self, number: int, response: Response) -> Response:
         refused = self.refused.pop(number, ())
@@ -98,27 +101,22 @@ class Broker(Mutable):
         return FindCoordinatorResponse(node_id=self.node)
 
     def _cause(self, request: Request, sender: str) -> str:
-        if isinstance(request, LeaveGroup):
-            return f"{sender} leaves"
-        if isinstance(request, JoinGroup):
-            group = self.coordinator.classic_group(request.group_id)
-            known = group is not None and (
-                request.member_id in group.members
-                or request.group_instance_id in group.static_members
-            )
-            return f"{sender} {'rejoins' if known else 'joins'}"
-        if isinstance(request, ConsumerGroupHeartbeat):
-            return self._cause_of_heartbeat(request, sender)
-        return f"{sender} answers"
-
-    def _cause_of_heartbeat(self, request: ConsumerGroupHeartbeat, sender: str) -> str:
-        if request.member_epoch < 0:
-            return f"{sender} leaves"
-        if request.member_epoch > 0:
-            return "the topics changed"
-        group: Any = self.coordinator.groups().get(request.group_id)
+        group: Any
+        match request:
+            case LeaveGroup():
+                return f"{sender} leaves"
+            case JoinGroup():
+                group = self.coordinator.classic_group(request.group_id)
+                instance_id = request.group_instance_id
+            case ConsumerGroupHeartbeat(member_epoch=epoch):
+                if epoch:
+                    return f"{sender} leaves" if epoch < 0 else "the topics changed"
+                group = self.coordinator.groups().get(request.group_id)
+                instance_id = request.instance_id
+            case _:
+                return f"{sender} answers"
         known = group is not None and (
-            request.member_id in group.members or request.instance_id in group.static_members
+            request.member_id in group.members or instance_id in group.static_members
         )
         return f"{sender} {'rejoins' if known else 'joins'}"
 
@@ -127,17 +125,35 @@ class Broker(Mutable):
         group: Any = self.coordinator.groups().get(group_id)
         return None if group is None or group.group_type == "classic" else group
 
-    def leave_node(self, now_ms: int) -> None:
-        self.handle(c.Unloaded(), now_ms, "the coordinator moves")
+    def leave_node(self) -> None:
+        self.handle(c.Unloaded(), "the coordinator moves")
         self.node = None
 
-    def take_node(self, now_ms: int) -> None:
+    def take_node(self) -> None:
         self.moves += 1
         self.node = self.moves
-        self.handle(c.Loaded(tuple(self.log)), now_ms, "the coordinator moves")
+        self.handle(c.Loaded(tuple(self.log)), "the coordinator moves")
 
-    def handle(self, event: c.CoordinatorEvent, now_ms: int, cause: str = "") -> None:
+    def arm_tick(self) -> None:
+        """Schedules a Tick at the coordinator's next deadline."""
+        self.is_touched = False
+        due = self.coordinator.next_deadline_ms()
+        if due is not None and (self.tick_at is None or due < self.tick_at):
+            self.tick_at = max(due, self.agenda.now_ms)
+            self.agenda.push(self.tick_at, self._tick)
+
+    def _tick(self) -> None:
+        if self.tick_at == self.agenda.now_ms:
+            self.tick_at = None
+            self.handle(Tick(), "time is up")
+
+    def _append(self, event: c.Appended | c.PatternsDue) -> None:
+        answers = partial(self.handle, event, "the log answers")
+        self.agenda.push(self.agenda.now_ms + self.log_ms, answers)
+
+    def handle(self, event: c.CoordinatorEvent, cause: str = "") -> None:
         """Passes an event to the coordinator; `cause` explains a rebalance that it starts."""
+        now_ms = self.agenda.now_ms
         effects = self.coordinator.handle(event, now_ms)
         self.is_touched = True
         if self.journal is not None:
@@ -153,18 +169,18 @@ class Broker(Mutable):
                 case c.Append(append_id, records):
                     position = len(self.log)
                     self.log += (c.LogEntry(position + i, *one) for i, one in enumerate(records))
-                    self.append(c.Appended(append_id, position))
+                    self._append(c.Appended(append_id, position))
                     has_written = True
                 case c.PatternsDue():
-                    self.append(effect)
+                    self._append(effect)
                 case c.Transition():
-                    self.watch(now_ms, effect, cause)
+                    self.watch(effect, cause)
                 case c.Expired(key):
                     cause = f"{key.member_id or 'somebody'}{_EXPIRED[key.kind]}"
                 case _:
                     pass
         if has_written:
-            self.look(now_ms, cause)
+            self.look(cause)
 
 
 _EXPIRED = {

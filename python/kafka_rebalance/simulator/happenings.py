@@ -3,11 +3,12 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import field, replace
+from functools import partial
 
 import kafka_rebalance.member.interface as m
 from kafka_rebalance.frozen import Mutable
 
-from .agenda import Agenda, Back, ClientRequest, Loading, Unstuck
+from .agenda import Agenda
 from .broker import Broker
 from .cluster import Metadata, SimulatedCluster
 from .herders import Herders
@@ -30,7 +31,7 @@ class Happenings(Mutable):
     metadata: Metadata
     herders: Herders
     liveness: Liveness
-    deliver: Callable[[str, int, m.MemberEvent], None]
+    deliver: Callable[[Process, int, m.MemberEvent], None]
     schedule: Callable[[Process], None]
     known_absences: list[Absence] = field(default_factory=list)  # absences with a known end
     down_since: dict[str, int] = field(default_factory=dict)  # process -> start of its absence
@@ -42,39 +43,38 @@ class Happenings(Mutable):
         return (*self.known_absences, *down)
 
     def happen(self, event: Happening) -> None:
-        now_ms = self.agenda.now_ms
         match event.kind:
             case Kind.CREATE_TOPIC:
-                self.cluster.create(event.topic, now_ms)
+                self.cluster.create(event.topic)
                 self.publish_topics()
             case Kind.DELETE_TOPIC:
-                gone = self.cluster.delete(event.topic, now_ms)
+                gone = self.cluster.delete(event.topic)
                 self.publish_topics()
-                self.metadata.refresh_soon(now_ms, gone)
+                self.metadata.refresh_soon(gone)
             case Kind.GROW:
-                self.cluster.grow(event.topic, event.partitions, now_ms)
+                self.cluster.grow(event.topic, event.partitions)
                 self.publish_topics()
             case Kind.AWAY:
                 self._lose_broker(event)
             case Kind.MOVE:
                 self._move(event.for_ms)
             case Kind.CREATE | Kind.DELETE:
-                self.herders.ask(ClientRequest(event))
+                self.herders.ask(event.kind, event.connectors)
         if event.member in self.processes:
             self._happen_to(self.processes[event.member], event)
 
     def publish_topics(self) -> None:
         """Sends the topics to the coordinator, which reads them only for consumer groups."""
         if self.scenario.has_consumer_protocol:
-            self.broker.handle(self.cluster.topics_changed(), self.agenda.now_ms)
+            self.broker.handle(self.cluster.topics_changed())
             self.liveness.wake_all()
 
     def _happen_to(self, process: Process, event: Happening) -> None:
         now_ms = self.agenda.now_ms
         self.liveness.wake(process)
         if event.kind is Kind.START and not process.is_up:
-            if process.busy_until_ms > now_ms:
-                self.agenda.push(process.busy_until_ms, event)  # the old process is still stopping
+            if process.busy_until_ms > now_ms:  # the old process is still stopping
+                self.agenda.push(process.busy_until_ms, partial(self.happen, event))
             else:
                 self._start(process, event.config)
             return
@@ -101,35 +101,35 @@ class Happenings(Mutable):
     def _move(self, for_ms: int) -> None:
         """Takes the coordinator away for `for_ms`; after that, another node coordinates."""
         if not self.coordinator_absences:
-            self.broker.leave_node(self.agenda.now_ms)
+            self.broker.leave_node()
         self.coordinator_absences += 1
-        self.agenda.push(self.agenda.now_ms + for_ms, Loading())
+        self.agenda.push(self.agenda.now_ms + for_ms, self._load)
         self.liveness.wake_all()
 
-    def load(self, _: Loading) -> None:
+    def _load(self) -> None:
         """Ends one absence of the coordinator; when none is left, a new node coordinates."""
         self.coordinator_absences -= 1
         if not self.coordinator_absences:
-            self.broker.take_node(self.agenda.now_ms)
+            self.broker.take_node()
             self.liveness.repeat_reports()
 
     def _lose_broker(self, event: Happening) -> None:
         now_ms = self.agenda.now_ms
         back = now_ms + event.for_ms
-        self.cluster.leave(event, now_ms)
-        self.agenda.push(back, Back(event))
+        self.cluster.leave(event)
+        self.agenda.push(back, partial(self._come_back, event))
         if event.coordinates:
             self._move(event.for_ms)
         if self.cluster.is_reachable():
-            self.metadata.refresh_soon(now_ms)  # clients of the lost broker ask another broker
+            self.metadata.refresh_soon()  # clients of the lost broker ask another broker
         dark = set(self.cluster.leaderless(event))
         for process in self.processes.values():
             if dark and dark.issuperset(process.held):
                 self.known_absences.append(Absence(process.name, now_ms, back))
 
-    def come_back(self, event: Back) -> None:
-        self.cluster.come_back(event.happening, self.agenda.now_ms)
-        self.metadata.refresh_soon(self.agenda.now_ms)
+    def _come_back(self, event: Happening) -> None:
+        self.cluster.come_back(event)
+        self.metadata.refresh_soon()
 
     # Processes ------------------------------------------------------------------------------------
 
@@ -144,13 +144,13 @@ class Happenings(Mutable):
         member = process.start(config)
         incarnation = process.incarnation
         if member.kind == "worker":
-            self.deliver(name, incarnation, self.herders.config.newest())
+            self.deliver(process, incarnation, self.herders.config.newest())
             return
-        self.deliver(name, incarnation, m.MetadataUpdated(self.cluster.metadata(now_ms)))
+        self.deliver(process, incarnation, m.MetadataUpdated(self.cluster.metadata()))
         pattern = process.plan.pattern
         wants = m.SubscribePattern(pattern) if pattern else m.Subscribe(process.plan.topics)
-        self.deliver(name, incarnation, wants)
-        self.metadata.start(process, now_ms)
+        self.deliver(process, incarnation, wants)
+        self.metadata.start(process)
 
     def _close(self, process: Process) -> None:
         member, now_ms = process.member, self.agenda.now_ms
@@ -158,7 +158,7 @@ class Happenings(Mutable):
         member_id = member.member_id
         self.down_since[process.name] = now_ms
         self.liveness.fall_silent(process)
-        self.deliver(process.name, process.incarnation, m.Close())
+        self.deliver(process, process.incarnation, m.Close())
         if member.kind == "worker":
             # A worker keeps sending heartbeats while its connectors and tasks stop.
             self.liveness.report_silent(member_id, process.busy_until_ms)
@@ -173,12 +173,11 @@ class Happenings(Mutable):
         now_ms = self.agenda.now_ms
         self.holds.stick(process.name, now_ms, is_stuck=True)
         self.known_absences.append(Absence(process.name, now_ms, until_ms))
-        self.agenda.push(until_ms, Unstuck(process.name, process.incarnation))
+        self.agenda.push(until_ms, partial(self._unstick, process, process.incarnation))
         self.schedule(process)
 
-    def unstick(self, event: Unstuck) -> None:
+    def _unstick(self, process: Process, incarnation: int) -> None:
         """Ends a pause or a freeze, unless a later one has not ended yet."""
-        process = self.processes[event.process]
         until = max(process.polls_from_ms, process.frozen_until_ms)
-        if process.incarnation == event.incarnation and until <= self.agenda.now_ms:
+        if process.incarnation == incarnation and until <= self.agenda.now_ms:
             self.holds.stick(process.name, self.agenda.now_ms, is_stuck=False)

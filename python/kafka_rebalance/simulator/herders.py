@@ -2,13 +2,13 @@
 """Simulates Connect's configuration topic, and the requests that change it through the leader."""
 
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 
 from kafka_rebalance.member.interface import ConfigurationUpdated
 
-from .agenda import Agenda, ClientRequest, Read, Started
+from .agenda import Agenda, Wire
 from .intervals import Holds
-from .network import Wire
 from .process import Process
 from .scenario import Kind, Scenario
 
@@ -54,7 +54,7 @@ _CONFIG = "configuration topic"
 
 
 class Herders:
-    """Serves requests to change the configuration.
+    """Serves requests to change the configuration, and sends workers the result by `tell`.
 
     Call `ask` or `started` to queue a request, and `serve` at each event. The leader's herder has
     one thread, so requests wait while the leader does other work.
@@ -67,13 +67,10 @@ class Herders:
         holds: Holds,
         wire: Wire,
         agenda: Agenda,
+        tell: Callable[[Process, int, ConfigurationUpdated], None],
     ) -> None:
-        created = {
-            name
-            for one in scenario.happenings
-            if one.kind is Kind.CREATE
-            for name in one.connectors
-        }
+        creations = (one for one in scenario.happenings if one.kind is Kind.CREATE)
+        created = {name for one in creations for name in one.connectors}
         self._tasks = scenario.connectors
         there = {name: tasks for name, tasks in self._tasks.items() if name not in created}
         self.config = ConfigTopic(there)
@@ -85,75 +82,77 @@ class Herders:
         self._holds = holds
         self._wire = wire
         self._agenda = agenda
-        self._requests: deque[ClientRequest] = deque()
-        self._configured: list[Started] = []
+        self._tell = tell
+        # A client's requests: their kind, and the connectors for which it sends them one by one.
+        self._requests: deque[tuple[Kind, Sequence[str]]] = deque()
+        self._configured: list[tuple[Process, int, str]] = []
 
-    def ask(self, request: ClientRequest) -> None:
-        self._requests.append(request)
+    def ask(self, kind: Kind, connectors: Sequence[str]) -> None:
+        """Queues a client's requests to create or delete connectors, one after another."""
+        self._requests.append((kind, connectors))
 
-    def started(self, event: Started) -> None:
+    def started(self, owner: Process, incarnation: int, connector: str) -> None:
         """Queues the request to write the tasks of a connector that has started on its worker."""
-        self._configured.append(event)
+        self._configured.append((owner, incarnation, connector))
 
-    def serve(self, now_ms: int) -> None:
+    def serve(self) -> None:
         """Serves the requests of workers and one request of a client, if the leader is free."""
         if not (self._requests or self._configured):
             return
         for process in self._processes.values():
             worker = process.worker
-            if worker is None or not (worker.is_leader and self._is_free(process, now_ms)):
+            if worker is None or not (worker.is_leader and self._is_free(process)):
                 continue
-            self._configured = [one for one in self._configured if not self._configure(one, now_ms)]
+            self._configured = [one for one in self._configured if not self._configure(*one)]
             if self._requests:
-                self._accept(self._requests.popleft(), now_ms)
+                self._accept(*self._requests.popleft())
             return
 
-    def _is_free(self, process: Process, now_ms: int) -> bool:
+    def _is_free(self, process: Process) -> bool:
         """Returns whether the worker can act now. A busy one polls when it is free again."""
         until = max(process.busy_until_ms, process.polls_from_ms, process.frozen_until_ms)
         worker = process.worker
         if worker is None or not worker.is_at_work():
             return False
-        if until > now_ms:
-            self._agenda.arm(until, process.poll_now)
+        if until > self._agenda.now_ms:
+            self._agenda.arm(until, process.poll_now, process.incarnation)
             return False
         return True
 
-    def _configure(self, one: Started, now_ms: int) -> bool:
+    def _configure(self, owner: Process, incarnation: int, connector: str) -> bool:
         """Writes the tasks of a running connector. Returns False while its worker is busy."""
-        owner, connector = self._processes[one.process], one.connector
-        if owner.incarnation != one.incarnation or not owner.is_up:
+        if owner.incarnation != incarnation or not owner.is_up:
             return True
-        if not self._is_free(owner, now_ms):
+        if not self._is_free(owner):
             return False
         tasks, before = self._tasks[connector], self.config.connectors.get(connector, 0)
         if connector in owner.held and self.config.configure_tasks(connector, tasks):
             for held in task_names(connector, before, tasks):
-                self._holds.appear(held, now_ms)
-            self._send_to_workers(now_ms)
+                self._holds.appear(held, self._agenda.now_ms)
+            self._send_to_workers()
         return True
 
-    def _accept(self, request: ClientRequest, now_ms: int) -> None:
+    def _accept(self, kind: Kind, connectors: Sequence[str]) -> None:
         """Carries out a client's request; after the response, the client can send its next one."""
-        name = request.connector
-        if request.happening.kind is Kind.CREATE:
+        name, *others = connectors
+        if kind is Kind.CREATE:
             self.config.create(name)
-            self._holds.appear(name, now_ms)
+            self._holds.appear(name, self._agenda.now_ms)
         else:
             for gone in (name, *task_names(name, 0, self.config.delete(name))):
-                self._holds.disappear(gone, now_ms)
-        written_ms = self._send_to_workers(now_ms)
-        if request.place + 1 < len(request.happening.connectors):
-            self._agenda.push(written_ms, ClientRequest(request.happening, request.place + 1))
+                self._holds.disappear(gone, self._agenda.now_ms)
+        written_ms = self._send_to_workers()
+        if others:
+            self._agenda.push(written_ms, partial(self.ask, kind, others))
 
-    def _send_to_workers(self, now_ms: int) -> int:
+    def _send_to_workers(self) -> int:
         """Sends the newest configuration to all workers; returns when it is in the log (ms)."""
-        written = now_ms + self._log_ms
+        written = self._agenda.now_ms + self._log_ms
         for process in self._processes.values():
             if process.worker is not None:
                 at = self._wire.arrival_ms(_CONFIG, process.name, written)
-                read = Read(process.name, process.incarnation, self.config.newest())
-                self._agenda.push(at, read)
+                news = self.config.newest()
+                self._agenda.push(at, partial(self._tell, process, process.incarnation, news))
         return written
 
 

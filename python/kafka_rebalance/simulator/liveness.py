@@ -80,7 +80,7 @@ class Liveness(Mutable):
         process.handle(Vouched(last, now_ms), now_ms)
         due = process.member.next_deadline_ms()
         if due is not None:
-            self.agenda.arm(max(due, now_ms), process.wake)
+            self.agenda.arm(max(due, now_ms), process.wake, process.incarnation)
 
     def wake_all(self) -> None:
         for process in self.processes.values():
@@ -107,12 +107,11 @@ class Liveness(Mutable):
         """Reports a member id as silent to the coordinator; an empty id is ignored."""
         if member_id:
             self.silent.add(member_id)
-            event = Silent(self.group_id, member_id, since_ms)
-            self.broker.handle(event, self.agenda.now_ms)
+            self.broker.handle(Silent(self.group_id, member_id, since_ms))
 
     def report_heard(self, member_id: str) -> None:
         self.silent.discard(member_id)
-        self.broker.handle(Heard(self.group_id, member_id), self.agenda.now_ms)
+        self.broker.handle(Heard(self.group_id, member_id))
 
     def repeat_reports(self) -> None:
         """Repeats the reports of all silent members after the coordinator has loaded the log."""

@@ -3,8 +3,10 @@
 
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import field
 from functools import partial
 
+from kafka_rebalance.frozen import Mutable
 from kafka_rebalance.member.interface import ConfigurationUpdated
 
 from .agenda import Agenda, Wire
@@ -53,59 +55,52 @@ class ConfigTopic:
 _CONFIG = "configuration topic"
 
 
-class Herders:
+class Herders(Mutable):
     """Serves requests to change the configuration, and sends workers the result by `tell`.
 
     Call `ask` or `started` to queue a request, and `serve` at each event. The leader's herder has
     one thread, so requests wait while the leader does other work.
     """
 
-    def __init__(
-        self,
-        scenario: Scenario,
-        processes: Mapping[str, Process],
-        holds: Holds,
-        wire: Wire,
-        agenda: Agenda,
-        tell: Callable[[Process, int, ConfigurationUpdated], None],
-    ) -> None:
-        creations = (one for one in scenario.happenings if one.kind is Kind.CREATE)
+    scenario: Scenario
+    processes: Mapping[str, Process]
+    holds: Holds
+    wire: Wire
+    agenda: Agenda
+    tell: Callable[[Process, int, ConfigurationUpdated], None]
+    config: ConfigTopic = field(init=False)
+    # A client's requests: their kind, and the connectors for which it sends them one by one.
+    requests: deque[tuple[Kind, Sequence[str]]] = field(default_factory=deque)
+    configured: list[tuple[Process, int, str]] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        creations = (one for one in self.scenario.happenings if one.kind is Kind.CREATE)
         created = {name for one in creations for name in one.connectors}
-        self._tasks = scenario.connectors
-        there = {name: tasks for name, tasks in self._tasks.items() if name not in created}
-        self.config = ConfigTopic(there)
-        for name, tasks in there.items():
-            for held in (name, *task_names(name, 0, tasks)):
-                holds.appear(held, 0)
-        self._log_ms = scenario.network.log_ms
-        self._processes = processes
-        self._holds = holds
-        self._wire = wire
-        self._agenda = agenda
-        self._tell = tell
-        # A client's requests: their kind, and the connectors for which it sends them one by one.
-        self._requests: deque[tuple[Kind, Sequence[str]]] = deque()
-        self._configured: list[tuple[Process, int, str]] = []
+        tasks = self.scenario.connectors
+        self.config = ConfigTopic({name: tasks[name] for name in tasks if name not in created})
+        for name, count in self.config.connectors.items():
+            for held in (name, *task_names(name, 0, count)):
+                self.holds.appear(held, 0)
 
     def ask(self, kind: Kind, connectors: Sequence[str]) -> None:
         """Queues a client's requests to create or delete connectors, one after another."""
-        self._requests.append((kind, connectors))
+        self.requests.append((kind, connectors))
 
     def started(self, owner: Process, incarnation: int, connector: str) -> None:
         """Queues the request to write the tasks of a connector that has started on its worker."""
-        self._configured.append((owner, incarnation, connector))
+        self.configured.append((owner, incarnation, connector))
 
     def serve(self) -> None:
         """Serves the requests of workers and one request of a client, if the leader is free."""
-        if not (self._requests or self._configured):
+        if not (self.requests or self.configured):
             return
-        for process in self._processes.values():
+        for process in self.processes.values():
             worker = process.worker
             if worker is None or not (worker.is_leader and self._is_free(process)):
                 continue
-            self._configured = [one for one in self._configured if not self._configure(*one)]
-            if self._requests:
-                self._accept(*self._requests.popleft())
+            self.configured = [one for one in self.configured if not self._configure(*one)]
+            if self.requests:
+                self._accept(*self.requests.popleft())
             return
 
     def _is_free(self, process: Process) -> bool:
@@ -114,8 +109,8 @@ class Herders:
         worker = process.worker
         if worker is None or not worker.is_at_work():
             return False
-        if until > self._agenda.now_ms:
-            self._agenda.arm(until, process.poll_now, process.incarnation)
+        if until > self.agenda.now_ms:
+            self.agenda.arm(until, process.poll_now, process.incarnation)
             return False
         return True
 
@@ -125,10 +120,13 @@ class Herders:
             return True
         if not self._is_free(owner):
             return False
-        tasks, before = self._tasks[connector], self.config.connectors.get(connector, 0)
+        tasks, before = (
+            self.scenario.connectors[connector],
+            self.config.connectors.get(connector, 0),
+        )
         if connector in owner.held and self.config.configure_tasks(connector, tasks):
             for held in task_names(connector, before, tasks):
-                self._holds.appear(held, self._agenda.now_ms)
+                self.holds.appear(held, self.agenda.now_ms)
             self._send_to_workers()
         return True
 
@@ -137,22 +135,22 @@ class Herders:
         name, *others = connectors
         if kind is Kind.CREATE:
             self.config.create(name)
-            self._holds.appear(name, self._agenda.now_ms)
+            self.holds.appear(name, self.agenda.now_ms)
         else:
             for gone in (name, *task_names(name, 0, self.config.delete(name))):
-                self._holds.disappear(gone, self._agenda.now_ms)
+                self.holds.disappear(gone, self.agenda.now_ms)
         written_ms = self._send_to_workers()
         if others:
-            self._agenda.push(written_ms, partial(self.ask, kind, others))
+            self.agenda.push(written_ms, partial(self.ask, kind, others))
 
     def _send_to_workers(self) -> int:
         """Sends the newest configuration to all workers; returns when it is in the log (ms)."""
-        written = self._agenda.now_ms + self._log_ms
-        for process in self._processes.values():
+        written = self.agenda.now_ms + self.scenario.network.log_ms
+        for process in self.processes.values():
             if process.worker is not None:
-                at = self._wire.arrival_ms(_CONFIG, process.name, written)
+                at = self.wire.arrival_ms(_CONFIG, process.name, written)
                 news = self.config.newest()
-                self._agenda.push(at, partial(self._tell, process, process.incarnation, news))
+                self.agenda.push(at, partial(self.tell, process, process.incarnation, news))
         return written
 
 

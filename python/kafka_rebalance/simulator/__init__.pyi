@@ -4,6 +4,7 @@ from kafka_rebalance.coordinator.config import CoordinatorConfig as CoordinatorC
 from kafka_rebalance.member.config import ConsumerConfig as ConsumerConfig
 from kafka_rebalance.member.config import WorkerConfig as WorkerConfig
 
+from .agenda import Network as Network
 from .from_group import Pace as Pace
 from .from_group import scenario_from_group as scenario_from_group
 from .intervals import Gap as Gap
@@ -26,7 +27,6 @@ from .scenario import Happening as Happening
 from .scenario import Kind as Kind
 from .scenario import MemberConfig as MemberConfig
 from .scenario import MemberPlan as MemberPlan
-from .scenario import Network as Network
 from .scenario import Scenario as Scenario
 from .scenario import TopicPlan as TopicPlan
 from .scenario_files import load as load

@@ -8,9 +8,8 @@ from dataclasses import field
 from functools import partial
 from itertools import count
 
-from kafka_rebalance.frozen import Mutable
-
-from .scenario import Network
+from kafka_rebalance.frozen import Message, Mutable
+from kafka_rebalance.group.declared_types import check_fields, check_times
 
 Action = Callable[[], None]
 
@@ -51,6 +50,21 @@ class Agenda:
             return None
         self.now_ms, _, action = heapq.heappop(heap)
         return action
+
+
+class Network(Message):
+    """The delays: a message takes `delay_ms` plus up to `spread_ms`, an append takes `log_ms`.
+
+    Errors: GroupError for a negative delay.
+    """
+
+    delay_ms: int = 2
+    spread_ms: int = 1
+    log_ms: int = 2
+
+    def __post_init__(self) -> None:
+        check_fields(self)
+        check_times(self)
 
 
 class Wire(Mutable):

@@ -18,22 +18,9 @@ from kafka_rebalance.group.declared_types import check_fields, check_times
 from kafka_rebalance.group.field_paths import a_type, objects
 from kafka_rebalance.member.config import CLASSIC, CONSUMER, ConsumerConfig, WorkerConfig
 
+from .agenda import Network
+
 _MOST_PARTITIONS = 1_000_000
-
-
-class Network(Message):
-    """The delays: a message takes `delay_ms` plus up to `spread_ms`, an append takes `log_ms`.
-
-    Errors: GroupError for a negative delay.
-    """
-
-    delay_ms: int = 2
-    spread_ms: int = 1
-    log_ms: int = 2
-
-    def __post_init__(self) -> None:
-        check_fields(self)
-        check_times(self)
 
 
 class TopicPlan(Message):

@@ -21,16 +21,8 @@ from kafka_rebalance.group.line_files import read_text
 from kafka_rebalance.member.config import ConsumerConfig, WorkerConfig
 
 from . import typed_values as reading
-from .scenario import (
-    Costs,
-    Happening,
-    Kind,
-    MemberConfig,
-    MemberPlan,
-    Network,
-    Scenario,
-    TopicPlan,
-)
+from .agenda import Network
+from .scenario import Costs, Happening, Kind, MemberConfig, MemberPlan, Scenario, TopicPlan
 
 _TOP = ("title", "seed", "until", "group_id")
 _TABLES = ("topics", "members", "member", "connectors", "workers", "worker", "happening")

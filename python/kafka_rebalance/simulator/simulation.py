@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Plays a scenario in virtual time: takes each event from the agenda, and carries it out.
+"""Plays a scenario in virtual time: takes one action after another from the agenda.
 
-    agenda       the heap of events, and the timers of processes
+    agenda       the heap of actions, and the timers of processes
     happenings   the scenario's own events
-    liveness     members whose heartbeats are not simulated, and members that are silent
+    broker       the coordinator, and the members that it does not hear
 
 Equal scenarios lead to equal runs, because all random choices depend on the scenario's seed. If a
 `journal` is given, the events of every state machine are added to it, for a replay of the run.
@@ -26,12 +26,10 @@ from kafka_rebalance.wire.classic_groups import JoinGroup, JoinGroupResponse
 from kafka_rebalance.wire.messages import GroupState, Response, Tick
 
 from .agenda import Action, Agenda, Timer, Wire
-from .broker import Broker
+from .broker import Broker, Liveness
 from .cluster import Metadata, SimulatedCluster
-from .happenings import Happenings
-from .herders import Herders
+from .happenings import Happenings, Herders
 from .intervals import Holds
-from .liveness import Liveness
 from .process import Process
 from .run import Rebalances, Run, happenings_with_late_starts, joined_ms
 from .scenario import Happening, Kind, MemberPlan, Scenario

@@ -13,7 +13,7 @@ import kafka_rebalance as kr
 from kafka_rebalance.cli import main
 from kafka_rebalance.notes.other_courses import other_pause
 from kafka_rebalance.plans.rebalance_plan import parse_changes, played
-from kafka_rebalance.simulator.timing import assumed
+from kafka_rebalance.simulator.timing import timed_each
 from tests.modern_live.judge import owned
 from tests.prediction.told import RealIds
 from tests.support.broker_groups import broker_group, broker_line, note_kinds
@@ -136,5 +136,5 @@ def test_a_comparison_assumes_the_time_of_the_plan() -> None:
     group = broker_group("consumer/uniform", [[0, 1], [2, 3], [4, 5]])
     for text, away in (("", "10 s"), ("*,away=90s", "90 s"), ("*,away=0s", "0 s")):
         changes = parse_changes([f"bounce-members={text}"])
-        said = assumed(group, changes, ["consumer/uniform"])
+        _, said = timed_each(group, changes, ["consumer/uniform"])
         assert f"members that restart are away for {away}," in said

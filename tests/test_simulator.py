@@ -23,8 +23,8 @@ from kafka_rebalance.simulator import (
     TopicPlan,
     simulate,
 )
+from kafka_rebalance.simulator.agenda import Wire
 from kafka_rebalance.simulator.journal import Entry, MemberEntry
-from kafka_rebalance.simulator.network import Wire
 
 NO_DELAY = CoordinatorConfig(group_initial_rebalance_delay_ms=0)
 

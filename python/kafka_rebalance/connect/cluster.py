@@ -2,12 +2,13 @@
 """Plays the rebalances of a Connect cluster: the work of each worker, and the leader's memory."""
 
 from collections.abc import Collection, Mapping
+from dataclasses import field
 
 from kafka_rebalance.assignors.connect.engines import assign_eager, handle
 from kafka_rebalance.assignors.connect.incremental import ConnectSpec, Memory, Result
 from kafka_rebalance.assignors.connect.work import Work, configured
 from kafka_rebalance.assignors.registry import Engine
-from kafka_rebalance.frozen import Frozen
+from kafka_rebalance.frozen import Frozen, Mutable
 
 
 class ClusterRound(Frozen):
@@ -42,7 +43,7 @@ class RoundAnswer(Frozen):
     memory: Memory | None
 
 
-class ConnectCluster:
+class ConnectCluster(Mutable):
     """A Connect cluster. Call `step` once for each rebalance, in order of time.
 
     With `own_order`, a worker keeps its work in its own order, as a real worker does; without it,
@@ -50,55 +51,52 @@ class ConnectCluster:
     revoked.
     """
 
-    def __init__(
-        self, *, eager: bool, max_delay_ms: int, own_order: bool = False, engine: Engine = "rust"
-    ) -> None:
-        self._eager = eager
-        self._max_delay_ms = max_delay_ms
-        self._own_order = own_order
-        self._engine = engine
-        self._memory = Memory()
-        self._carried: dict[str, Work] = {}
-        self._before: Collection[str] = ()
-        self._generation_id = 0
+    eager: bool
+    max_delay_ms: int
+    own_order: bool = False
+    engine: Engine = "rust"
+    memory: Memory = field(default_factory=Memory)
+    carried: dict[str, Work] = field(default_factory=dict)  # the last work of each worker so far
+    before: Collection[str] = ()  # the workers of the round before
+    generation_id: int = 0
 
     def step(self, round_: ClusterRound) -> RoundAnswer:
         """Plays one rebalance: workers report, the leader answers, workers apply the answer."""
-        self._generation_id += 1
+        self.generation_id += 1
         own = {worker: self._own(worker, round_) for worker in round_.running}
         reported = {worker: work.after_wire() for worker, work in own.items()}
-        if self._eager:
-            assigned = assign_eager(list(own), round_.config, engine=self._engine)
+        if self.eager:
+            assigned = assign_eager(list(own), round_.config, engine=self.engine)
             result = Result(assigned, {}, 0, 0)
         else:
             spec = ConnectSpec(
                 reported,
                 round_.config,
-                self._max_delay_ms,
-                self._generation_id,
-                self._generation_id - 1 - round_.generation_mismatch,
+                self.max_delay_ms,
+                self.generation_id,
+                self.generation_id - 1 - round_.generation_mismatch,
             )
-            memory = Memory() if round_.new_leader else self._memory
-            self._memory, result = handle(memory, spec, round_.time_ms, engine=self._engine)
+            memory = Memory() if round_.new_leader else self.memory
+            self.memory, result = handle(memory, spec, round_.time_ms, engine=self.engine)
         after = {}
         for worker in own:
             if round_.apply is not None and worker not in round_.apply:
                 after[worker] = own[worker]
-            elif self._eager:  # an eager worker stopped all its work before the rebalance
+            elif self.eager:  # an eager worker stopped all its work before the rebalance
                 after[worker] = result.assigned[worker]
             else:
-                kept = (own if self._own_order else reported)[worker] - result.revoked[worker]
+                kept = (own if self.own_order else reported)[worker] - result.revoked[worker]
                 after[worker] = result.assigned[worker].after_wire() + kept
-        self._carried.update(after)
-        self._before = own
-        return RoundAnswer(round_, reported, result, after, None if self._eager else self._memory)
+        self.carried.update(after)
+        self.before = own
+        return RoundAnswer(round_, reported, result, after, None if self.eager else self.memory)
 
     def _own(self, worker: str, round_: ClusterRound) -> Work:
         given = round_.running[worker]
         if given is not None:
             return given
-        if worker in self._before or worker in round_.retained:
-            return self._carried.get(worker, Work())
+        if worker in self.before or worker in round_.retained:
+            return self.carried.get(worker, Work())
         return Work()
 
 

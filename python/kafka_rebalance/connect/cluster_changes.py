@@ -21,6 +21,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from kafka_rebalance.assignors.connect.work import Work
 from kafka_rebalance.assignors.registry import Engine
 from kafka_rebalance.errors import GroupError
+from kafka_rebalance.frozen import Mutable
 from kafka_rebalance.group.model import quoted
 
 from .cluster import ClusterRound, ConnectCluster, RoundAnswer
@@ -34,18 +35,15 @@ _UNIT_MS = {"ms": 1, "s": 1000, "m": 60_000, "h": 3_600_000}
 _MAX_FOLLOWING = 100  # rounds in a row; a real cluster settles after a few
 
 
-class _Events:
+class _Events(Mutable):
     """A cluster in virtual time; the leader's scheduled rebalance, if any, begins at `due_ms`."""
 
-    def __init__(
-        self, cluster: ConnectCluster, running: Mapping[str, Work], config: dict[str, int]
-    ):
-        self.cluster = cluster
-        self.workers: list[str] = list(running)
-        self.config = config
-        self.now_ms = 0
-        self.due_ms: int | None = None
-        self.new_leader = False
+    cluster: ConnectCluster
+    workers: list[str]
+    config: dict[str, int]
+    now_ms: int = 0
+    due_ms: int | None = None
+    new_leader: bool = False
 
     def rebalance(self, running: Mapping[str, Work | None]) -> Iterator[RoundAnswer]:
         """Plays one round, and the rounds that follow immediately because work was revoked."""
@@ -139,7 +137,7 @@ def play_events(
     Errors   GroupError at `then[i]` for an event that is not known or cannot happen.
     """
     cluster = ConnectCluster(eager=False, max_delay_ms=max_delay_ms, own_order=True, engine=engine)
-    state = _Events(cluster, running, dict(config))
+    state = _Events(cluster, list(running), dict(config))
     for answer in state.rebalance(dict(running)):
         yield AS_IT_IS, answer
     for i, event in enumerate(events):

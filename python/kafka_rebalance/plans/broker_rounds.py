@@ -36,7 +36,7 @@ from kafka_rebalance.group.ownership import Assignment
 from kafka_rebalance.group.spec import GroupSpec
 
 from .changes.member_table import in_table_order
-from .rounds import Played, Round, next_generation, without_reader
+from .rounds import Played, Round, gained_of, next_generation, without_reader
 
 
 def play_by_broker(
@@ -138,8 +138,8 @@ def _round(
     # 3.
     given_up = {tp for owned in delta.revoked.values() for tp in owned}
     reading = {one: owned for one, owned in delta.kept.items() if one not in eager}
-    waits = {m: [tp for tp in owned if tp in given_up] for m, owned in delta.gained.items()}
-    nobody_waits = shares_partitions(name) and not assigns_tasks(name)
+    if shares_partitions(name) and not assigns_tasks(name):
+        given_up = set()  # nobody waits for a revocation
     return Round(
         group=group,
         assignor=name,
@@ -148,7 +148,7 @@ def _round(
         held=held,
         assignment=answer,
         delta=delta,
-        withheld=Assignment.of({} if nobody_waits else waits),
+        withheld=gained_of(delta, given_up),
         unavailable=without_reader(group, Assignment.of(reading)),
     )
 

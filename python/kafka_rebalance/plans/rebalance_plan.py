@@ -83,7 +83,7 @@ class RebalancePlan(Frozen):
     `possible` is the best result that was possible from the beginning. `newcomers` are members that
     do not exist yet: their real ids will differ, and ids break ties (`samples.py`). If
     `places_guessed`, the racks of new partitions' replicas are guesses, too; if `topics_guessed`,
-    so is the order of topics in new subscriptions (`changes/topic_order.py`). If
+    so is the order of topics in new subscriptions (`changes/edits.py`). If
     `topic_ids_guessed`, so are the ids of new topics, which only the brokers' assignors read.
     """
 

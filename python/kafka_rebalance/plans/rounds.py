@@ -29,6 +29,7 @@ Source   ConsumerCoordinator: onJoinPrepare, metadata, onJoinComplete, its const
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 from kafka_rebalance.assignors.assigning import assign
@@ -267,8 +268,18 @@ def _withholding(group: GroupSpec, target: Assignment) -> Assignment:
 
 
 def _with_withheld(rounds: Sequence[Round]) -> Iterator[Round]:
-    for one, later in zip(rounds, [*rounds[1:], None], strict=True):
-        yield one if later is None else replace(one, withheld=_withheld(one, later))
+    for one, later in pairwise(rounds):
+        given_up = {tp for owned in one.revoked.values() for tp in owned}
+        given_up.difference_update(tp for owned in one.assignment.values() for tp in owned)
+        yield replace(one, withheld=gained_of(later.delta, given_up))
+    yield rounds[-1]
+
+
+def gained_of(delta: Delta, partitions: Collection[TopicPartition]) -> Assignment:
+    """Returns those of the partitions that members gain, by member."""
+    return Assignment.of(
+        {m: [tp for tp in owned if tp in partitions] for m, owned in delta.gained.items()}
+    )
 
 
 def claiming(
@@ -352,11 +363,3 @@ def next_generation(group: GroupSpec) -> int:
     """Returns the number of the next rebalance's generation, or of its group epoch."""
     known = [group.generation_id, *(member.generation_id for member in group.members)]
     return min(1 + max(0, *(generation_id or 0 for generation_id in known)), MAX_INT32)
-
-
-def _withheld(this: Round, later: Round) -> Assignment:
-    given_up = {tp for owned in this.revoked.values() for tp in owned}
-    given_up.difference_update(tp for owned in this.assignment.values() for tp in owned)
-    return Assignment.of(
-        {m: [tp for tp in owned if tp in given_up] for m, owned in later.gained.items()}
-    )

@@ -13,7 +13,7 @@ A draw changes the UUIDs. If the name before a new member's UUID is a guess, a d
 this name: the draws spread it over the positions among the sorted names of the other members
 (`changes.made_up`). A name that is given, or that all members share, is certain. A draw also lists
 the topics of new subscriptions in another order, if the answer can depend on it
-(`changes.topic_order`). All new members count as one, because nothing distinguishes them.
+(`changes.edits`). All new members count as one, because nothing distinguishes them.
 """
 
 from collections import Counter, defaultdict

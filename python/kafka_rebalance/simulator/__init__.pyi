@@ -4,6 +4,7 @@ from kafka_rebalance.coordinator.config import CoordinatorConfig as CoordinatorC
 from kafka_rebalance.member.config import ConsumerConfig as ConsumerConfig
 from kafka_rebalance.member.config import WorkerConfig as WorkerConfig
 
+from .agenda import Network as Network
 from .from_group import Pace as Pace
 from .from_group import scenario_from_group as scenario_from_group
 from .intervals import Gap as Gap
@@ -18,7 +19,6 @@ from .measure import Totals as Totals
 from .measure import settlings as settlings
 from .measure import stops as stops
 from .measure import totals as totals
-from .network import Network as Network
 from .run import Absence as Absence
 from .run import Rebalance as Rebalance
 from .run import Run as Run

@@ -1,142 +1,87 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The simulation's virtual time: a heap of events ordered by time, and the timers of processes."""
+"""The simulation's virtual time: a heap of actions, timers of processes, delays of messages."""
 
 import heapq
+import random
+from collections.abc import Callable
+from dataclasses import field
+from functools import partial
 from itertools import count
 
-from kafka_rebalance.coordinator.machine.events import Appended, PatternsDue
-from kafka_rebalance.frozen import Frozen, Mutable
-from kafka_rebalance.member.interface import ConfigurationUpdated, Send
-from kafka_rebalance.wire.messages import Response
+from kafka_rebalance.frozen import Message, Mutable
+from kafka_rebalance.group.declared_types import check_fields, check_times
 
-from .scenario import Happening
+Action = Callable[[], None]
 
 
-class ProcessEvent(Mutable):
-    """An event of a process; it has no effect once the process has a later `incarnation`."""
+class Timer(Mutable):
+    """A timer of a process, with at most one due time. `ring` gets the incarnation that set it."""
 
-    process: str
-    incarnation: int
-
-
-class Wake(ProcessEvent):
-    """A member's deadline is due."""
-
-
-class PollNow(ProcessEvent):
-    """A member's application polls."""
-
-
-class Refresh(ProcessEvent):
-    """A client requests metadata."""
-
-
-class Returned(ProcessEvent):
-    """A callback of an AsyncConsumer returns."""
-
-
-class Unstuck(ProcessEvent):
-    """A pause or a freeze is over."""
-
-
-class Arrive(ProcessEvent):
-    """A process's request arrives at a node."""
-
-    send: Send
-    number: int
-
-
-class Reply(ProcessEvent):
-    """A response arrives at the process."""
-
-    request_id: int
-    response: Response
-
-
-class Read(ProcessEvent):
-    """A worker has read the configuration topic up to the offset in `news`."""
-
-    news: ConfigurationUpdated
-
-
-class Started(ProcessEvent):
-    """A connector that a worker has started begins to run now."""
-
-    connector: str
-
-
-class ClientRequest(Frozen):
-    """A client asks Connect's leader to create or delete an event's connector at index `place`."""
-
-    happening: Happening
-    place: int = 0
-
-    @property
-    def connector(self) -> str:
-        return self.happening.connectors[self.place]
-
-
-class TickNow:
-    """A coordinator's deadline is due."""
-
-
-class Back(Frozen):
-    """A broker that was down returns."""
-
-    happening: Happening
-
-
-class Loading:
-    """Another node has loaded the log and may become the coordinator."""
-
-
-ScheduledEvent = (
-    ProcessEvent | ClientRequest | TickNow | Loading | Back | Appended | PatternsDue | Happening
-)
-
-
-Timer = Wake | PollNow | Refresh
+    ring: Callable[[int], None]
+    due_ms: int | None = None
 
 
 class Agenda:
-    """The clock of a simulation, its scheduled events, and the timers of its processes.
-
-    A process has at most one timer of each kind (Wake, PollNow, Refresh). If a timer is set again,
-    its older event stays in the heap, and `is_due` returns False for that event.
-    """
+    """The clock of a simulation, and its scheduled actions; those of one time are in push order."""
 
     def __init__(self) -> None:
         self.now_ms = 0
-        self._heap: list[tuple[int, int, ScheduledEvent]] = []  # (time, sequence, event)
+        self._heap: list[tuple[int, int, Action]] = []  # (time, sequence, action)
         self._sequence = count()
-        # kind of timer -> process -> time of the timer in ms
-        self.timers: dict[type, dict[str, int]] = {Wake: {}, PollNow: {}, Refresh: {}}
 
-    def push(self, at: int, event: ScheduledEvent) -> None:
-        heapq.heappush(self._heap, (at, next(self._sequence), event))
+    def push(self, at: int, action: Action) -> None:
+        heapq.heappush(self._heap, (at, next(self._sequence), action))
 
-    def arm(self, at: int, event: Timer) -> None:
-        """Sets a timer of a process, which replaces its older timer of this kind."""
-        timers = self.timers[type(event)]
-        if timers.get(event.process) != at:
-            timers[event.process] = at
-            heapq.heappush(self._heap, (at, next(self._sequence), event))
+    def arm(self, at: int, timer: Timer, incarnation: int) -> None:
+        """Sets a timer, which replaces its older time; the older action then has no effect."""
+        if timer.due_ms != at:
+            timer.due_ms = at
+            self.push(at, partial(self._ring, timer, incarnation))
 
-    def disarm(self, event: Timer) -> None:
-        self.timers[type(event)].pop(event.process, None)
+    def _ring(self, timer: Timer, incarnation: int) -> None:
+        if timer.due_ms == self.now_ms:
+            timer.due_ms = None
+            timer.ring(incarnation)
 
-    def is_due(self, event: Timer) -> bool:
-        """Returns whether a popped event is its timer's newest; if so, disarms the timer."""
-        timers = self.timers[type(event)]
-        if timers.get(event.process) != self.now_ms:
-            return False
-        del timers[event.process]
-        return True
-
-    def pop(self, until_ms: int) -> ScheduledEvent | None:
-        """Removes the next event up to `until_ms` and moves the time to it; None if none is due."""
+    def pop(self, until_ms: int) -> Action | None:
+        """Moves the time to the next action and removes it; None if none is due by `until_ms`."""
         heap = self._heap
         if not heap or heap[0][0] > until_ms:
             return None
-        self.now_ms, _, event = heapq.heappop(heap)
-        return event
+        self.now_ms, _, action = heapq.heappop(heap)
+        return action
+
+
+class Network(Message):
+    """The delays: a message takes `delay_ms` plus up to `spread_ms`, an append takes `log_ms`.
+
+    Errors: GroupError for a negative delay.
+    """
+
+    delay_ms: int = 2
+    spread_ms: int = 1
+    log_ms: int = 2
+
+    def __post_init__(self) -> None:
+        check_fields(self)
+        check_times(self)
+
+
+class Wire(Mutable):
+    """Chooses arrival times; a message never overtakes an older message of its connection."""
+
+    network: Network
+    rng: random.Random
+    last_ms: dict[tuple[str, str], int] = field(default_factory=dict)  # by (sender, receiver)
+
+    def arrival_ms(self, sender: str, receiver: str, now_ms: int) -> int:
+        """Returns the arrival time of a message that leaves the sender at `now_ms`."""
+        # This chooses as `randrange(delays)` does, in a tenth of its time.
+        delays = self.network.spread_ms + 1
+        bits = delays.bit_length()
+        while (extra := self.rng.getrandbits(bits)) >= delays:
+            pass
+        connection = (sender, receiver)
+        at = now_ms + self.network.delay_ms + extra
+        at = self.last_ms[connection] = max(at, self.last_ms.get(connection, 0))
+        return at

@@ -23,7 +23,7 @@ from kafka_rebalance.member.interface import MetadataUpdated
 from kafka_rebalance.member.subscriber import subscribed_topics
 from kafka_rebalance.wire.classic_groups import JoinGroupResponse
 
-from .agenda import Agenda, Refresh
+from .agenda import Agenda
 from .intervals import Holds
 from .process import Process
 from .scenario import Happening, Kind, Scenario
@@ -35,10 +35,11 @@ if TYPE_CHECKING:
 class SimulatedCluster:
     """The topics, and the brokers that are down; clients see both in their metadata."""
 
-    def __init__(self, scenario: Scenario, holds: Holds) -> None:
+    def __init__(self, scenario: Scenario, holds: Holds, agenda: Agenda) -> None:
         created = {one.topic for one in scenario.happenings if one.kind is Kind.CREATE_TOPIC}
         self._plans = scenario.topics
         self._holds = holds
+        self._agenda = agenda
         self._version = 0
         rng = random.Random(f"{scenario.seed} topic ids")
         self._ids = {
@@ -57,10 +58,11 @@ class SimulatedCluster:
         self._topics: tuple[Topic, ...] | None = None  # all topics; None after a change
         for name in scenario.topics:
             if name not in created:
-                self.create(name, 0)
+                self.create(name)
 
-    def metadata(self, now_ms: int) -> tuple[Topic, ...]:
-        """Returns the topics in the metadata that a client receives at this time."""
+    def metadata(self) -> tuple[Topic, ...]:
+        """Returns the topics in the metadata that a client receives now."""
+        now_ms = self._agenda.now_ms
         if self._topics is None:
             self._topics = tuple(
                 Topic(name, count, self._racks(name, count), self._ids[name])
@@ -106,35 +108,36 @@ class SimulatedCluster:
 
     # Changes ------------------------------------------------------------------------------------
 
-    def create(self, name: str, now_ms: int) -> None:
+    def create(self, name: str) -> None:
         self.partitions[name] = 0
-        self.grow(name, self._plans[name].partitions, now_ms)
+        self.grow(name, self._plans[name].partitions)
 
-    def delete(self, name: str, now_ms: int) -> frozenset[str]:
+    def delete(self, name: str) -> frozenset[str]:
         """Deletes a topic. Returns the names of its partitions."""
         gone = frozenset(f"{name}-{number}" for number in range(self.partitions.pop(name)))
         for partition in gone:
-            self._holds.disappear(partition, now_ms)
+            self._holds.disappear(partition, self._agenda.now_ms)
         self._topics = None
         return gone
 
-    def grow(self, name: str, partitions: int, now_ms: int) -> None:
-        """Increases a topic's number of partitions to `partitions`; a topic never shrinks."""
+    def grow(self, name: str, partitions: int) -> None:
+        """Raises a topic's number of partitions to `partitions`; a topic never shrinks."""
         for number in range(self.partitions[name], partitions if name in self._wanted else 0):
-            self._holds.appear(f"{name}-{number}", now_ms)
+            self._holds.appear(f"{name}-{number}", self._agenda.now_ms)
         self.partitions[name] = max(self.partitions[name], partitions)
         self._topics = None
 
-    def leave(self, event: Happening, now_ms: int) -> None:
+    def leave(self, event: Happening) -> None:
         """Takes a broker down: no member can read the partitions that only this broker can lead."""
         self._away.append(event)
         self._topics = None
         for partition in self.leaderless(event):
             self._dark[partition] += 1
-            self._holds.darken(partition, now_ms, is_dark=True)
+            self._holds.darken(partition, self._agenda.now_ms, is_dark=True)
 
-    def come_back(self, event: Happening, now_ms: int) -> None:
+    def come_back(self, event: Happening) -> None:
         """Brings a broker back; its metadata lack the topics for the event's `unseen_ms`."""
+        now_ms = self._agenda.now_ms
         self._away.remove(event)
         self._topics = None
         for partition in self.leaderless(event):
@@ -160,7 +163,7 @@ class SimulatedCluster:
 
 
 class Metadata(Mutable):
-    """Decides when clients request metadata, and calls `deliver` to send them the metadata.
+    """Decides when clients request metadata, and tells them the metadata.
 
         age       each client requests them every `metadata.max.age.ms`, first at a random time
         missing   a client does so every `retry.backoff.max.ms` while a subscribed topic is missing,
@@ -181,21 +184,21 @@ class Metadata(Mutable):
     processes: Mapping[str, Process]
     rng: random.Random
     agenda: Agenda
-    deliver: Callable[[Process, MetadataUpdated], None]
+    tell: Callable[[Process, int, MetadataUpdated], None]
 
-    def start(self, process: Process, now_ms: int) -> None:
+    def start(self, process: Process) -> None:
         consumer = process.consumer
         assert consumer is not None
-        at = now_ms + 1 + self.rng.randrange(consumer.config.metadata_max_age_ms)
-        self._arm_refresh(process, min(at, self._next_ms(consumer, now_ms)))
+        at = self.agenda.now_ms + 1 + self.rng.randrange(consumer.config.metadata_max_age_ms)
+        self._arm_refresh(process, min(at, self._next_ms(consumer)))
 
-    def refresh(self, process: Process, incarnation: int, now_ms: int) -> None:
+    def refresh(self, process: Process, incarnation: int) -> None:
         consumer = process.consumer
         if process.incarnation == incarnation and consumer is not None:
-            self._update(process, now_ms)
-            self._arm_refresh(process, self._next_ms(consumer, now_ms))
+            self._update(process)
+            self._arm_refresh(process, self._next_ms(consumer))
 
-    def refresh_soon(self, now_ms: int, held: frozenset[str] | None = None) -> None:
+    def refresh_soon(self, held: frozenset[str] | None = None) -> None:
         """Makes consumers request metadata, at a random time within `retry.backoff.max.ms`.
 
         Without `held`, all consumers do so; else only those that hold one of these partitions.
@@ -205,46 +208,45 @@ class Metadata(Mutable):
                 continue
             if (consumer := process.consumer) is not None:
                 spread = consumer.config.retry_backoff_max_ms
-                self._arm_refresh(process, now_ms + 1 + self.rng.randrange(spread))
+                self._arm_refresh(process, self.agenda.now_ms + 1 + self.rng.randrange(spread))
 
-    def refresh_early(self, process: Process, now_ms: int) -> None:
-        """Makes a client that misses a topic request metadata before the maximum age is reached."""
+    def refresh_early(self, process: Process) -> None:
+        """Makes a client without a subscribed topic request metadata before the maximum age."""
         consumer = process.consumer
         if consumer is not None and consumer.misses_topics:
-            at = self._next_ms(consumer, now_ms)
+            at = self._next_ms(consumer)
             if consumer.kind == "async" and consumer.misses_names:
-                at = now_ms + 1  # the consumer asks for metadata at once
-            armed = self.agenda.timers[Refresh].get(process.name)
+                at = self.agenda.now_ms + 1  # the consumer asks for metadata at once
+            armed = process.refresh.due_ms
             if armed is None or armed >= at:
                 self._arm_refresh(process, at)
 
-    def match_again(self, process: Process, now_ms: int) -> None:
+    def match_again(self, process: Process) -> None:
         """Makes a client with a pattern request metadata before a poll that sends JoinGroup."""
         if isinstance(process.member, Consumer) and process.member.matches_before_joining:
-            self._update(process, now_ms)
+            self._update(process)
 
-    def learn_topics(self, process: Process, response: JoinGroupResponse, now_ms: int) -> None:
+    def learn_topics(self, process: Process, response: JoinGroupResponse) -> None:
         """Makes a leader request metadata before it assigns topics outside its own subscription."""
         consumer = process.member
         if (
             isinstance(consumer, Consumer)
             and response.leader == response.member_id
-            and consumer.sees(self.cluster.metadata(now_ms))
+            and consumer.sees(self.cluster.metadata())
             and not subscribed_topics(response.members) <= consumer.subscription
         ):
-            self._update(process, now_ms)
+            self._update(process)
 
-    def _update(self, process: Process, now_ms: int) -> None:
-        consumer, metadata = process.consumer, self.cluster.metadata(now_ms)
-        if consumer is None or not self.cluster.is_reachable():
-            return
-        if consumer.sees(metadata):
-            self.deliver(process, MetadataUpdated(metadata))
+    def _update(self, process: Process) -> None:
+        consumer, metadata = process.consumer, self.cluster.metadata()
+        if consumer is not None and self.cluster.is_reachable() and consumer.sees(metadata):
+            self.tell(process, process.incarnation, MetadataUpdated(metadata))
 
-    def _next_ms(self, consumer: "AnyConsumer", now_ms: int) -> int:
+    def _next_ms(self, consumer: "AnyConsumer") -> int:
         config = consumer.config
         soon = consumer.misses_topics or not self.cluster.is_reachable()
-        return now_ms + (config.retry_backoff_max_ms if soon else config.metadata_max_age_ms)
+        after_ms = config.retry_backoff_max_ms if soon else config.metadata_max_age_ms
+        return self.agenda.now_ms + after_ms
 
     def _arm_refresh(self, process: Process, at: int) -> None:
-        self.agenda.arm(at, Refresh(process.name, process.incarnation))
+        self.agenda.arm(at, process.refresh, process.incarnation)

@@ -57,7 +57,9 @@ _JOINED_WITHIN_MS = 2_000  # all starts take at most this: less than the broker'
 _EAGER = "range"
 """The second assignor of eager members whose first is cooperative; no leader runs it."""
 
-_SPARE_MS = 5_000  # added to the session timeout of a member whose session must expire
+_PLAYED = (AddMembers, RemoveMembers, BounceMembers, AddPartitions, AddTopics, RemoveTopics)
+
+_SPARE_MS = 5_000  # added to the session timeout of a member whose session must end
 
 
 class Pace(Message):
@@ -222,27 +224,28 @@ class _Maker(Mutable):
     def happen(self, change: Change) -> None:
         """Adds the events of a change, and moves `now_ms` to the time of the next change."""
         before = self.group
+        if not isinstance(change, _PLAYED):
+            problem = f"the simulator cannot play it; it plays {', '.join(PLAYABLE)}"
+            raise GroupError("change", problem)
+        if not isinstance(change, BounceMembers):
+            self.group = apply(change, before)
         match change:
             case AddMembers():
-                self.group = apply(change, before)
                 joined = self.group.members[len(before.members) :]
                 self._name(joined)
                 for member in joined:
                     self._start(member, self.now_ms)
                 self._pass()
             case RemoveMembers():
-                self.group = apply(change, before)
                 left = {one.member_id for one in self.group.members}
                 gone = [one for one in before.members if one.member_id not in left]
                 self._remove(gone, Kind.KILL if change.rack is not None else Kind.STOP)
             case BounceMembers(member=who):
                 self._bounce(change, before.members if who is None else [find_member(before, who)])
             case AddPartitions(topic=topic, partitions=partitions):
-                self.group = apply(change, before)
                 self._happens(Kind.GROW, topic=topic, partitions=partitions)
                 self._pass(self.config.metadata_max_age_ms)
             case AddTopics():
-                self.group = apply(change, before)
                 for name, _ in change.topics:
                     if name in self.counts:
                         problem = f"the simulator cannot create {quoted(name)} a second time"
@@ -251,7 +254,6 @@ class _Maker(Mutable):
                     self._happens(Kind.CREATE_TOPIC, topic=name)
                 self._pass(self.config.metadata_max_age_ms)
             case RemoveTopics():
-                self.group = apply(change, before)
                 for name in dict.fromkeys(change.topics):
                     if name in self.counts:
                         self.deletes = True
@@ -259,9 +261,6 @@ class _Maker(Mutable):
                 # Commits for deleted topics may fail, first the leader's, then those of the other
                 # members: each delays the rebalance by up to the poll interval.
                 self._pass(self.config.metadata_max_age_ms + 2 * self.config.max_poll_interval_ms)
-            case _:
-                problem = f"the simulator cannot play it; it plays {', '.join(PLAYABLE)}"
-                raise GroupError("change", problem)
         self._see_topics()
 
     def _see_topics(self) -> None:

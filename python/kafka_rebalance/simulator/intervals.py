@@ -42,7 +42,8 @@ class Holds:
     def __init__(self) -> None:
         # partition -> the intervals in which it existed; the end is None while it exists
         self._there: dict[str, list[tuple[int, int | None]]] = {}
-        self._open: dict[str, list[Hold]] = {}  # holds that have not ended
+        # partition -> member -> its hold that has not ended
+        self._open: dict[str, dict[str, Hold]] = {}
         self._closed: list[Hold] = []
         self._dark: set[str] = set()
 
@@ -58,31 +59,24 @@ class Holds:
             spans[-1] = (spans[-1][0], now_ms)
 
     def take(self, partition: str, member: str, generation_id: int, now_ms: int) -> None:
-        holders = self._open.setdefault(partition, [])
-        for one in holders:
-            if one.member == member:
-                return
-        holders.append(Hold(partition, member, generation_id, now_ms, now_ms))
+        taken = Hold(partition, member, generation_id, now_ms, now_ms)
+        self._open.setdefault(partition, {}).setdefault(member, taken)
 
     def give(self, partition: str, member: str, now_ms: int) -> None:
-        for one in self._open.get(partition, ()):
-            if one.member == member:
-                self._open[partition].remove(one)
-                self._close(one, now_ms)
-                return
+        if one := self._open.get(partition, {}).pop(member, None):
+            self._close(one, now_ms)
 
     def stick(self, member: str, now_ms: int, *, is_stuck: bool) -> None:
         """Records that a member gets stuck and works on nothing, or that it works again."""
         for holders in self._open.values():
-            for place, one in enumerate(holders):
-                if one.member == member and one.is_stuck != is_stuck:
-                    holders[place] = self._reopened(one, now_ms, is_stuck)
+            if (one := holders.get(member)) and one.is_stuck != is_stuck:
+                holders[member] = self._reopened(one, now_ms, is_stuck)
 
     def darken(self, partition: str, now_ms: int, *, is_dark: bool) -> None:
         """Records that no member can read a partition, or that members can read it again."""
-        holders = self._open.get(partition, [])
-        for place, one in enumerate(holders):
-            holders[place] = self._reopened(one, now_ms, one.is_stuck)
+        holders = self._open.get(partition, {})
+        for member, one in holders.items():
+            holders[member] = self._reopened(one, now_ms, one.is_stuck)
         (self._dark.add if is_dark else self._dark.discard)(partition)
 
     def _reopened(self, one: Hold, now_ms: int, is_stuck: bool) -> Hold:
@@ -96,9 +90,10 @@ class Holds:
             self._closed.append(Hold(name, member, generation_id, from_ms, now_ms, is_stuck))
 
     def finish(self, now_ms: int) -> list[Hold]:
-        for partition, holders in list(self._open.items()):
-            for one in list(holders):
-                self.give(partition, one.member, now_ms)
+        for holders in self._open.values():
+            for one in holders.values():
+                self._close(one, now_ms)
+        self._open.clear()
         # Starts and stops in progress at the end of the run have later times: cut them off.
         seen = (one._replace(to_ms=min(one.to_ms, now_ms)) for one in self._closed)
         held = [one for one in seen if one.from_ms < one.to_ms]

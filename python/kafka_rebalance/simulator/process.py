@@ -17,7 +17,7 @@ from kafka_rebalance.wire.broker_groups import ConsumerGroupHeartbeat
 from kafka_rebalance.wire.classic_groups import Heartbeat, SyncGroup
 from kafka_rebalance.wire.messages import Tick
 
-from .agenda import PollNow, Wake
+from .agenda import Timer
 from .intervals import Holds
 from .scenario import MemberConfig, MemberPlan
 
@@ -45,8 +45,9 @@ class Process(Mutable):
     journal: "list[Entry] | None" = None
     member: "AnyMember | None" = None
     incarnation: int = 0
-    wake: Wake = field(init=False)  # the events of this incarnation's timers
-    poll_now: PollNow = field(init=False)
+    wake: Timer = field(init=False)  # a deadline of the member is due
+    poll_now: Timer = field(init=False)  # the application polls
+    refresh: Timer = field(init=False)  # the client requests metadata
     busy_until_ms: int = 0
     polls_from_ms: int = 0  # the application does not poll before this time
     polled_ms: int = -1  # the last simulated poll
@@ -92,8 +93,6 @@ class Process(Mutable):
 
     def start(self, config: MemberConfig) -> "AnyMember":
         self.incarnation += 1
-        self.wake = Wake(self.name, self.incarnation)
-        self.poll_now = PollNow(self.name, self.incarnation)
         if config is not self.plan.config:
             self.plan = replace(self.plan, config=config)
         # Each process has its own random generator, so that no process affects another's choices.

@@ -18,7 +18,7 @@ from kafka_rebalance.group.declared_types import check_fields, check_times
 from kafka_rebalance.group.field_paths import a_type, objects
 from kafka_rebalance.member.config import CLASSIC, CONSUMER, ConsumerConfig, WorkerConfig
 
-from .network import Network
+from .agenda import Network
 
 _MOST_PARTITIONS = 1_000_000
 

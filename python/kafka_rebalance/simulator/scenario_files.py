@@ -21,7 +21,7 @@ from kafka_rebalance.group.line_files import read_text
 from kafka_rebalance.member.config import ConsumerConfig, WorkerConfig
 
 from . import typed_values as reading
-from .network import Network
+from .agenda import Network
 from .scenario import Costs, Happening, Kind, MemberConfig, MemberPlan, Scenario, TopicPlan
 
 _TOP = ("title", "seed", "until", "group_id")

@@ -114,12 +114,6 @@ def why_untimed(error: GroupError) -> str:
     return "no change is given" if error.path == "changes" else str(error)
 
 
-def assumed(group: GroupSpec, changes: Sequence[Change], assignors: Sequence[str]) -> str:
-    """Returns the assumptions of `timed` under one or more assignors, as a line of text."""
-    played = [scenario_from_group(group, changes, assignor=one) for one in assignors]
-    return _assumed(group, changes, played)
-
-
 def _assumed(group: GroupSpec, changes: Sequence[Change], played: Sequence[Scenario]) -> str:
     each = {CONSUMER if one.has_consumer_protocol else CLASSIC: _heartbeats(one) for one in played}
     heartbeats = "; ".join(

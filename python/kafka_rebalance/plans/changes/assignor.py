@@ -41,10 +41,9 @@ from kafka_rebalance.plans.rounds import lists_eager
 
 from .bounces import BounceMembers
 from .change import Change, Verb, check_fields, some
-from .edits import Edited, GroupEvent, error
+from .edits import Edited, GroupEvent, error, newly_listed
 from .made_up import MadeUp
 from .other_assignor import restarted_as, restarted_with
-from .topic_order import newly_listed
 
 AssignorNames = tuple[str, ...]
 _Edit = Callable[[GroupSpec, MadeUp], Edited]

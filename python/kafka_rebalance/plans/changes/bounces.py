@@ -28,9 +28,8 @@ from kafka_rebalance.group.spec import GroupSpec
 from kafka_rebalance.plans.rounds import next_generation, subscribed_partitions
 
 from .change import Change, Verb, check_fields, check_least
-from .edits import Edited, GroupEvent, error, find_member, held_by, restarted, without
+from .edits import Edited, GroupEvent, error, find_member, held_by, newly_listed, restarted, without
 from .made_up import MadeUp
-from .topic_order import newly_listed
 
 AWAY_MS = 10_000
 """The time in ms for which a member is away in a plan, if the change does not set it."""

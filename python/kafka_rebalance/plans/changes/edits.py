@@ -1,14 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """Events, the parts of every change: an event edits a group."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import replace
 from typing import NamedTuple
 
+from kafka_rebalance.assignors.registry import SERVER_SIDE
 from kafka_rebalance.errors import GroupError, NotAffected
 from kafka_rebalance.group.model import Member, Topic, TopicPartition, quoted
 from kafka_rebalance.group.ownership import Assignment
 from kafka_rebalance.group.spec import GroupSpec
+from kafka_rebalance.java.order import name_key
+from kafka_rebalance.plans.clients import AIOKAFKA, KAFKA_PYTHON, clients_for
 
 from .made_up import Basis, MadeUp, prefix_of
 from .short_names import is_short_name, own_short_name
@@ -120,3 +123,52 @@ def check_limit(group: GroupSpec, more: int) -> None:
 
 def error(problem: str) -> GroupError:
     return GroupError("change", problem)
+
+
+# The order of topics ------------------------------------------------------------------------------
+
+_COMPARE_LISTS = ("kafka-python/sticky", "aiokafka/sticky")
+"""The assignors whose answers depend on the order of topics in a subscription."""
+
+
+def newly_listed(group: GroupSpec, ids: MadeUp, who: Collection[str] | None = None) -> GroupSpec:
+    """Returns the group after the members `who` (None: all) list their topics for the first time.
+
+    kafka-python and aiokafka send topics in the order of a Python set, which differs from process
+    to process. Only the sticky classes of both libraries compare the members' *lists*, so only
+    their answers depend on this order: a plan uses the order in the group's line or in the change,
+    and each draw (a play with other ids) has its own (`MadeUp.listed`). Members of a group whose
+    broker assigns send sorted topics. These classes run in Python only: there is no mirror in Rust.
+
+    Source   kafka-python 3.0.12, aiokafka 0.14.0 (SubscriptionState; _are_subscriptions_identical
+             of the sticky class). Java uses a TreeSet; librdkafka and kafka-python's
+             cooperative-sticky sort.
+    """
+    new = {member.member_id for member in group.members} if who is None else who
+    changed: dict[str, Member] = {}
+    if group.assignor in SERVER_SIDE:
+        for member in group.members:
+            if member.member_id in new:
+                by_name = tuple(sorted(member.topics, key=name_key))
+                changed[member.member_id] = replace(member, topics=by_name)
+    elif group.assignor in _COMPARE_LISTS:
+        listed = [member for member in group.members if member.member_id not in new]
+        for member in group.members:
+            topics = tuple(dict.fromkeys(member.topics))
+            if member.member_id not in new or len(topics) < 2 or not _lists_a_set(member, group):
+                continue
+            same = (other.topics for other in listed if {*other.topics} == {*topics})
+            alike = tuple(dict.fromkeys(next(same, topics)))
+            one = replace(member, topics=ids.listed(member.member_id, topics, alike))
+            changed[member.member_id] = one
+            listed.append(one)
+    if not changed:
+        return group
+    return group.edited(members=tuple(changed.get(m.member_id, m) for m in group.members))
+
+
+def _lists_a_set(member: Member, group: GroupSpec) -> bool:
+    """Returns whether the member may run a Python library's own class, which sorts no topics."""
+    if member.client_library in ("java", "librdkafka"):
+        return False
+    return not {KAFKA_PYTHON, AIOKAFKA}.isdisjoint(clients_for(member, group.group_id))

@@ -13,9 +13,8 @@ from kafka_rebalance.group.spec import GroupSpec, counted
 from kafka_rebalance.plans.rounds import subscribed_partitions
 
 from .change import Change, Verb, check_fields, check_least, count, some
-from .edits import Edited, GroupEvent, error, find_member, held_by, without
+from .edits import Edited, GroupEvent, error, find_member, held_by, newly_listed, without
 from .made_up import MadeUp, client_names, instance_names, prefix_of
-from .topic_order import newly_listed
 
 MOST_NEW_MEMBERS = 100_000
 """The largest number of members that may join at once, far more than in any real group."""

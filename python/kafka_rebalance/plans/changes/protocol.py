@@ -97,39 +97,27 @@ class SwitchProtocol(Change, Frozen):
             raise error(f"{quoted(self.assignor)} is none of {', '.join(offered)}")
 
     def events(self, group: GroupSpec) -> list[GroupEvent]:
-        name = self.assignor or _DEFAULTS[self.protocol]
-        kind = protocol_kind(group.assignor or "")
+        old, after = group.assignor or "", self.assignor or _DEFAULTS[self.protocol]
+        classic, kind = after, protocol_kind(old)
+        if self.protocol == CONSUMER:
+            classic, after = old, f"{CONSUMER}/{after}"
         if kind not in _DEFAULTS:
             raise NotAffected(
                 "change",
                 f"only consumer groups have two protocols, and this is a {kind} group, which runs "
-                f"{quoted(group.assignor or '')}: it never changes its protocol",
+                f"{quoted(old)}: it never changes its protocol",
             )
-        if group.assignor in FOREIGN:
-            raise error(f"{quoted(group.assignor or '')} is {FOREIGN[group.assignor or '']}")
-        if group.assignor == (f"{CONSUMER}/{name}" if self.protocol == CONSUMER else name):
-            problem = f"{quoted(group.assignor or '')} is the group's assignor already"
-            raise NotAffected("change", problem)
+        if old in FOREIGN:
+            raise error(f"{quoted(old)} is {FOREIGN[old]}")
+        if old == after:
+            raise NotAffected("change", f"{quoted(old)} is the group's assignor already")
         if kind == self.protocol:
             problem = f"{_ASSIGNS[kind]} assigns the group already"
             if self.assignor is not None:
-                new = f"{CONSUMER}/{name}" if kind == CONSUMER else name
-                problem += (
-                    f", by {quoted(group.assignor or '')}: switch-assignor={new} changes that"
-                )
+                problem += f", by {quoted(old)}: switch-assignor={after} changes that"
             raise NotAffected("change", problem)
         if self.protocol == CONSUMER:
             _check_classic(group)
-        if self.protocol == CONSUMER and copies_user_data(group) and _joins_again(group):
-            raise SwitchRefused(
-                "change",
-                "the broker refuses to convert a group whose assignments have user data, as those "
-                "of librdkafka's cooperative-sticky after members have joined again: stop all "
-                "members first, and start them with group.protocol=consumer; a rolling change to "
-                "range first is not possible, because librdkafka refuses a list of both",
-            )
-        classic = name if self.protocol == CLASSIC else group.assignor or ""
-        after = name if self.protocol == CLASSIC else f"{CONSUMER}/{name}"
         stops = not BUILT_IN[classic].withholds or lists_eager(group, classic)
         ids = [member.member_id for member in group.members]
         restarts = (
@@ -148,6 +136,14 @@ def _check_classic(group: GroupSpec) -> None:
     if name not in _OFFERED[CLASSIC]:
         played = ", ".join(_OFFERED[CLASSIC])
         raise error(f"{quoted(name)} is classic, but the plan plays the switch only of {played}")
+    if copies_user_data(group) and _joins_again(group):
+        raise SwitchRefused(
+            "change",
+            "the broker refuses to convert a group whose assignments have user data, as those of "
+            "librdkafka's cooperative-sticky after members have joined again: stop all members "
+            "first, and start them with group.protocol=consumer; a rolling change to range first "
+            "is not possible, because librdkafka refuses a list of both",
+        )
 
 
 def lacking(assignor: str) -> str:

@@ -21,9 +21,8 @@ from kafka_rebalance.plans.clients import AIOKAFKA, JAVA, LIBRDKAFKA, clients_fo
 from kafka_rebalance.plans.rounds import lists_eager
 
 from .change import Change, Verb, check_fields, check_least, topic_count, topic_names
-from .edits import Edited, GroupEvent, check_limit, error, find_member, find_topic
+from .edits import Edited, GroupEvent, check_limit, error, find_member, find_topic, newly_listed
 from .made_up import MadeUp
-from .topic_order import newly_listed
 
 
 class AddPartitions(Change, Frozen):

@@ -23,7 +23,7 @@ from kafka_rebalance.simulator import (
     TopicPlan,
     simulate,
 )
-from kafka_rebalance.simulator.agenda import Wire
+from kafka_rebalance.simulator.agenda import Agenda, Timer, Wire
 from kafka_rebalance.simulator.journal import Entry, MemberEntry
 
 NO_DELAY = CoordinatorConfig(group_initial_rebalance_delay_ms=0)
@@ -235,3 +235,20 @@ def test_delays_are_drawn_as_randint_draws_them(spread_ms: int) -> None:
     for number in range(100):
         at = wire.arrival_ms("c0", f"other {number}", 1_000)
         assert at == 1_010 + rng.randint(0, spread_ms)
+
+
+def test_a_timer_rings_for_the_incarnation_that_set_it_last() -> None:
+    # The process restarts, and its first wake is due in the millisecond of the old one's.
+    agenda, rung = Agenda(), list[int]()
+    timer = Timer(rung.append)
+    for incarnation in (1, 2, 2):
+        agenda.arm(5, timer, incarnation)
+    while action := agenda.pop(10):
+        action()
+    assert rung == [2]
+
+
+@pytest.mark.parametrize("kind", [Kind.CREATE, Kind.DELETE])
+def test_a_client_creates_and_deletes_named_connectors(kind: Kind) -> None:
+    with pytest.raises(GroupError, match=f"connectors: is empty; name those to {kind.value}"):
+        Happening(at_ms=1, kind=kind)

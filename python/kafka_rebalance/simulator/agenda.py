@@ -19,6 +19,7 @@ class Timer(Mutable):
 
     ring: Callable[[int], None]
     due_ms: int | None = None
+    incarnation: int = 0
 
 
 class Agenda:
@@ -34,12 +35,12 @@ class Agenda:
 
     def arm(self, at: int, timer: Timer, incarnation: int) -> None:
         """Sets a timer, which replaces its older time; the older action then has no effect."""
-        if timer.due_ms != at:
-            timer.due_ms = at
+        if timer.due_ms != at or timer.incarnation != incarnation:
+            timer.due_ms, timer.incarnation = at, incarnation
             self.push(at, partial(self._ring, timer, incarnation))
 
     def _ring(self, timer: Timer, incarnation: int) -> None:
-        if timer.due_ms == self.now_ms:
+        if timer.due_ms == self.now_ms and timer.incarnation == incarnation:
             timer.due_ms = None
             timer.ring(incarnation)
 

@@ -155,6 +155,8 @@ class Happening(Message):
     def __post_init__(self) -> None:
         check_fields(self)
         check_times(self)
+        if self.kind in (Kind.CREATE, Kind.DELETE) and not self.connectors:
+            raise GroupError("connectors", f"is empty; name those to {self.kind.value}")
 
     @property
     def is_whole_cluster(self) -> bool:

@@ -352,7 +352,6 @@ def group_tombstone(group_id: str) -> LogRecord:
 
 
 def offset_record(commit: Commit) -> LogRecord:
-    """Returns the record of an offset."""
     value = commit.value
     expires = value.expire_timestamp_ms
     written = wire.OffsetCommitValue(

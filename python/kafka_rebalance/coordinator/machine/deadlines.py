@@ -77,6 +77,5 @@ class Deadlines:
         return {key: one.at_ms for key, one in self._armed.items()}
 
     def _drop_stale(self) -> None:
-        """Removes stale entries from the top of the heap."""
         while self._heap and self._armed.get(self._heap[0].key) is not self._heap[0]:
             heapq.heappop(self._heap)

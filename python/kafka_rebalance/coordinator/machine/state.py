@@ -24,9 +24,20 @@ from ..classic_group.group import ClassicGroupMember, Group
 from ..config import CoordinatorConfig
 from ..offsets.store import GroupOffsets, OffsetChange, Offsets, OffsetValue
 from .cluster import ClusterTopics
-from .continuations import Answer, AnswerClassicMember, Continuation, SendResponse
 from .deadlines import INITIAL_REBALANCE, SESSION, DeadlineKey, Deadlines
-from .events import Append, Drop, Effect, LogRecord, Received, Respond, Transition
+from .events import (
+    Answer,
+    AnswerClassicMember,
+    Append,
+    Continuation,
+    Drop,
+    Effect,
+    LogRecord,
+    Received,
+    Respond,
+    SendResponse,
+    Transition,
+)
 
 if TYPE_CHECKING:
     from kafka_rebalance.wire.broker_records import BrokerRecord
@@ -129,7 +140,6 @@ class Shard(Mutable):
     group_configs: dict[str, CoordinatorConfig] = field(default_factory=dict)
 
     def config_of(self, group_id: str) -> CoordinatorConfig:
-        """Returns the settings that hold for a group."""
         return self.group_configs.get(group_id, self.config)
 
     def clear(self) -> None:
@@ -224,7 +234,6 @@ class Shard(Mutable):
         self.deadlines.arm(key, self.now_ms + timeout_ms)
 
     def renew_session(self, group: Group, member: ClassicGroupMember) -> None:
-        """Restarts the member's session."""
         key = DeadlineKey("heartbeat", group.group_id, member.member_id)
         self.start_session(key, member.session_timeout_ms)
 

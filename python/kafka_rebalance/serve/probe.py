@@ -32,8 +32,6 @@ Result = dict[str, Any]
 
 
 class _Job:
-    """A case that has no result yet."""
-
     def __init__(self, case: ProbeCase) -> None:
         self.case = case
         self.subscribed = case.subscribed()
@@ -161,15 +159,14 @@ class Probe:
                 return await self._join(seat, asked)
             case "sync_group":
                 self._sync(seat, asked)
-                return {"error_code": ErrorCode.REBALANCE_IN_PROGRESS, "assignment": b"", **_NONE}
+                return {"error_code": ErrorCode.REBALANCE_IN_PROGRESS}
             case "heartbeat" | "leave_group":
-                return {"error_code": ErrorCode.NONE, "members": ()}
+                return {}
             case "metadata":
                 self._look(seat, asked)
-        fields = seat.cluster.answer(asked)
-        if fields is None:
+        if asked.api not in seat.cluster.answers:
             raise WireError(f"{asked.api}: no request of a leader")
-        return fields
+        return seat.cluster.answers[asked.api](asked)
 
     def _look(self, seat: _Seat, asked: Asked) -> None:
         topics = asked.body.topics
@@ -208,12 +205,10 @@ class Probe:
         members = [one._asdict() for one in job.case.members]
         leader = job.case.members[0].member_id
         return {
-            "error_code": ErrorCode.NONE,
             "generation_id": next(self._generations),
             "protocol_type": asked.body.protocol_type,
             "protocol_name": job.case.protocol,
             "leader": leader,
-            "skip_assignment": False,
             "member_id": leader,
             "members": members,
         }
@@ -223,9 +218,6 @@ class Probe:
         if seat.job is not None and counts:
             seat.job.answer({one.member_id: one.assignment for one in asked.body.assignments})
             seat.job = None
-
-
-_NONE = {"protocol_type": None, "protocol_name": None}
 
 
 def _partitions(assignment: bytes) -> list[list[Any]]:

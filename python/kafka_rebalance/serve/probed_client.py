@@ -51,7 +51,8 @@ class ProbedClient:
         if self._running is not None:
             self._running.cancel()
             await asyncio.gather(self._running, return_exceptions=True)
-        await self._end()
+        if self._process is not None and self._process.returncode is None:
+            await _kill(self._process)
         await self.probe.__aexit__()
 
     async def results(self, cases: Iterable[ProbeCase]) -> AsyncIterator[Result]:
@@ -126,11 +127,6 @@ class ProbedClient:
                 await _kill(process)
                 return f"no answer in {self._patience_s:.0f} s"
         return None
-
-    async def _end(self) -> None:
-        process = self._process
-        if process is not None and process.returncode is None:
-            await _kill(process)
 
 
 async def _kill(process: asyncio.subprocess.Process) -> None:

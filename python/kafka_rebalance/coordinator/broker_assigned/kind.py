@@ -31,7 +31,7 @@ from ..classic_group.group import Group, group_tombstone
 from ..classic_group.join_group import join_group
 from ..machine.cluster import ClusterTopics
 from ..machine.deadlines import REBALANCE, SESSION, DeadlineKey
-from ..machine.events import Continuation, Received, Retry, SendResponse, ShareStateDue
+from ..machine.events import Answer, Continuation, Received, Retry, ShareStateDue
 from ..machine.state import Shard, of_kind
 from . import log
 from .group import NOT_ASSIGNED_MS
@@ -145,7 +145,7 @@ class BrokerAssigned(Recorded):
             heartbeat_interval_ms=self.setting(state, group_id, "heartbeat_interval_ms"),
             **fields,
         )
-        then = SendResponse(event.request_id, response, request, due)
+        then = Answer(event.request_id, response, request, due)
         log.write(state, group_id, records, then, converted=converted)
 
     def is_classic(self, member: Any) -> bool:
@@ -201,7 +201,7 @@ class BrokerAssigned(Recorded):
         self.leaves(group, request)
         epoch, instance_id = request.member_epoch, getattr(request, "instance_id", None)
         response = request.response(member_id=request.member_id, member_epoch=epoch)
-        then = SendResponse(event.request_id, response, request)
+        then = Answer(event.request_id, response, request)
         member = known_member(group, request.member_id, instance_id)
         if instance_id is not None and epoch == LEAVE_STATIC_EPOCH:
             fields = {**self.nothing, "assigned": self.without_epochs(member.assigned)}

@@ -24,7 +24,7 @@ from kafka_rebalance.wire.messages import GroupState, Request, common_fields
 from kafka_rebalance.wire.offsets import CommitRequest, OffsetCommit, OffsetDelete, TxnOffsetCommit
 
 from ..machine.deadlines import INITIAL_REBALANCE, MEMBER_KINDS, DeadlineKey
-from ..machine.events import Continuation, LogRecord, Received
+from ..machine.events import Answer, Continuation, LogRecord, Received
 from ..machine.state import GroupKind, Shard, Write, of_kind
 from . import rebalance
 from .group import CONSUMER, ClassicGroupMember, Group, group_record, group_tombstone
@@ -151,7 +151,7 @@ def heartbeat(state: Shard, event: Received, request: wire.Heartbeat) -> None:
     response = wire.HeartbeatResponse(error_code=error)
     if group is not None and error in (ErrorCode.NONE, ErrorCode.REBALANCE_IN_PROGRESS):
         state.renew_session(group, group.members[request.member_id])
-        state.respond_when_durable(event.request_id, request, response)
+        state.answer_when_durable(Answer(event.request_id, response, request))
     else:
         state.respond(event.request_id, response)
 

@@ -29,7 +29,7 @@ from ..classic_group.group import CONSUMER, without_repeats
 from ..classic_group.join_group import REQUIRES_KNOWN_ID, version_of
 from ..machine.cluster import ClusterTopics
 from ..machine.deadlines import JOIN, SESSION, SYNC, DeadlineKey
-from ..machine.events import AnswerClassicMember, Received, SendResponse
+from ..machine.events import Answer, Received
 from ..machine.state import Shard
 from . import patterns
 from .group import ConsumerGroup, ConsumerGroupMember
@@ -176,7 +176,7 @@ def _answer(
     request: wire.JoinGroup,
     member: ConsumerGroupMember,
     armed: tuple[tuple[DeadlineKey, int], ...],
-) -> AnswerClassicMember:
+) -> Answer:
     response = wire.JoinGroupResponse(
         generation_id=member.member_epoch,
         protocol_type=CONSUMER,
@@ -184,7 +184,7 @@ def _answer(
         member_id=member.member_id,
     )
     cancelled = DeadlineKey(JOIN, request.group_id, member.member_id)
-    return AnswerClassicMember(event.request_id, response, request, cancelled, armed)
+    return Answer(event.request_id, response, request, cancelled=cancelled, armed=armed)
 
 
 def _armed(request: wire.JoinGroup) -> tuple[tuple[DeadlineKey, int], ...]:
@@ -216,7 +216,7 @@ def sync_group(
     session = DeadlineKey(SESSION, group.group_id, member.member_id)
     cancelled = DeadlineKey(SYNC, group.group_id, member.member_id)
     armed = ((session, classic.session_timeout_ms),)
-    then = AnswerClassicMember(event.request_id, response, request, cancelled, armed)
+    then = Answer(event.request_id, response, request, cancelled=cancelled, armed=armed)
     log.write(state, group.group_id, [], then)
 
 
@@ -245,7 +245,7 @@ def heartbeat(state: Shard, event: Received, request: wire.Heartbeat, group: Con
         _arm_join_if_absent(state, group.group_id, member)
     error = ErrorCode.REBALANCE_IN_PROGRESS if must_rejoin else ErrorCode.NONE
     response = wire.HeartbeatResponse(error_code=error)
-    state.respond_when_durable(event.request_id, request, response)
+    state.answer_when_durable(Answer(event.request_id, response, request))
 
 
 def leave_group(
@@ -267,7 +267,7 @@ def leave_group(
         leaving[member.member_id] = member
         entries.append(wire.LeftMember(*entry, ErrorCode.NONE))
     response = wire.LeaveGroupResponse(members=tuple(entries))
-    then = SendResponse(event.request_id, response, request)
+    then = Answer(event.request_id, response, request)
     kind.remove(state, group, list(leaving.values()), then)
 
 

@@ -13,7 +13,7 @@ from kafka_rebalance.wire.error_codes import ErrorCode, of_operation_error
 from kafka_rebalance.wire.messages import GroupState, Request, Response, Tick
 
 from ..config import CoordinatorConfig
-from .deadlines import DeadlineKey
+from .deadlines import SESSION, DeadlineKey
 
 
 class LogRecord(NamedTuple):
@@ -222,38 +222,33 @@ class Continuation(Frozen):
 
 
 class Answer(Continuation):
-    """After the append, `response` is sent, or a refusal of `request` if the append failed."""
+    """After the append, `response` is sent, or a refusal of `request` if the append failed.
+
+    For a share group's member, the host must then carry out `due`. For a classic member, the
+    deadline `cancelled` ends, and those of `armed` begin: pairs (key, delay in ms).
+    """
 
     request_id: int
     response: Response
     request: Request
-
-    def done(self, state: Any) -> None:
-        state.respond(self.request_id, self.response)
-
-    def failed(self, state: Any, error: ErrorCode) -> None:
-        state.respond(self.request_id, self.request.refused(of_operation_error(error)))
-
-
-class SendResponse(Answer):
-    """Sends the response; for a share group's member, the host must then carry out `due`."""
-
     due: ShareStateDue | None = None
+    cancelled: DeadlineKey | None = None
+    armed: tuple[tuple[DeadlineKey, int], ...] = ()
 
     def done(self, state: Any) -> None:
-        Answer.done(self, state)
+        if self.cancelled is not None:
+            state.deadlines.cancel(self.cancelled)
+        for key, delay_ms in self.armed:
+            if key.kind == SESSION:
+                state.start_session(key, delay_ms)
+            else:
+                state.deadlines.arm(key, state.now_ms + delay_ms)
+        state.respond(self.request_id, self.response)
         if self.due is not None:
             state.effects.append(self.due)
 
-
-class AnswerClassicMember(Answer):
-    """Answers a classic member, and arms the deadlines of `armed`: pairs (key, delay in ms)."""
-
-    cancelled: DeadlineKey
-    armed: tuple[tuple[DeadlineKey, int], ...]
-
-    def done(self, state: Any) -> None:
-        state.answer_classic_member(self)
+    def failed(self, state: Any, error: ErrorCode) -> None:
+        state.respond(self.request_id, self.request.refused(of_operation_error(error)))
 
 
 class Retry(Continuation):

@@ -24,10 +24,9 @@ from ..classic_group.group import ClassicGroupMember, Group
 from ..config import CoordinatorConfig
 from ..offsets.store import GroupOffsets, OffsetChange, Offsets, OffsetValue
 from .cluster import ClusterTopics
-from .deadlines import INITIAL_REBALANCE, SESSION, DeadlineKey, Deadlines
+from .deadlines import INITIAL_REBALANCE, DeadlineKey, Deadlines
 from .events import (
     Answer,
-    AnswerClassicMember,
     Append,
     Continuation,
     Drop,
@@ -35,7 +34,6 @@ from .events import (
     LogRecord,
     Received,
     Respond,
-    SendResponse,
     Transition,
 )
 
@@ -135,7 +133,7 @@ class Shard(Mutable):
     effects: list[Effect] = field(default_factory=list)
     num_appends: int = 0  # the id of the next Append
     num_failed: int = 0  # appends that have failed
-    answer: SendResponse | None = None  # the response to send after the next append
+    answer: Answer | None = None  # the response to send after the next append
     silent: set[tuple[str, str]] = field(default_factory=set)
     group_configs: dict[str, CoordinatorConfig] = field(default_factory=dict)
 
@@ -164,24 +162,12 @@ class Shard(Mutable):
     def respond(self, request_id: int, response: Response) -> None:
         self.effects.append(Respond(request_id, response))
 
-    def respond_when_durable(self, request_id: int, request: Request, response: Response) -> None:
-        """Sends the response when all appends in flight, on which it may depend, have a result."""
-        self._answer_when_durable(Answer(request_id, response, request))
-
-    def _answer_when_durable(self, then: Answer) -> None:
+    def answer_when_durable(self, then: Answer) -> None:
+        """Answers when all appends in flight, on which the response may depend, have a result."""
         if self.writes:
             self.waiting[then.request_id] = Waiting(then, set(self.writes))
         else:
             then.done(self)
-
-    def answer_classic_member(self, then: AnswerClassicMember) -> None:
-        self.deadlines.cancel(then.cancelled)
-        for key, delay_ms in then.armed:
-            if key.kind == SESSION:
-                self.start_session(key, delay_ms)
-            else:
-                self.deadlines.arm(key, self.now_ms + delay_ms)
-        self.respond(then.request_id, then.response)
 
     def answer_join(
         self, group: Group, member: ClassicGroupMember, response: JoinGroupResponse
@@ -220,11 +206,11 @@ class Shard(Mutable):
     @contextmanager
     def answering(self, request_id: int, request: Request, response: Response) -> Iterator[None]:
         """Sends the response when the append of the `with` block, if any, is durable."""
-        self.answer = SendResponse(request_id, response, request)
+        then = self.answer = Answer(request_id, response, request)
         yield
         if self.answer is not None:
             self.answer = None
-            self.respond_when_durable(request_id, request, response)
+            self.answer_when_durable(then)
 
     # Arm ------------------------------------------------------------------------------------------
 
@@ -334,7 +320,7 @@ class Shard(Mutable):
         """
         if not records and committed is None:
             if isinstance(write.then, Answer):
-                self._answer_when_durable(write.then)
+                self.answer_when_durable(write.then)
             return
         append_id = self.num_appends
         log_epoch = self.log_epoch

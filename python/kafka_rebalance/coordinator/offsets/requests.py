@@ -17,7 +17,7 @@ from kafka_rebalance.wire.messages import GroupState
 
 from ..classic_group.group import CONSUMER, Group, offset_record, offset_tombstone
 from ..classic_group.kind import refuse_in_state, refuse_member
-from ..machine.events import Continuation, PartitionsDeleted, Received, SendResponse
+from ..machine.events import Answer, Continuation, PartitionsDeleted, Received
 from ..machine.state import AnyGroup, Shard, Write, of_kind
 from .store import Commit, CommittedOffset, Forget, GroupOffsets, Marker, OffsetChange, Partition
 
@@ -79,7 +79,7 @@ def _commit(state: Shard, event: Received, request: wire.CommitRequest) -> None:
     if request.group_id not in state.groups:
         # The new group has only offsets. Kafka creates the group even if no offset is stored.
         state.create(request.group_id)
-    then = SendResponse(event.request_id, response, request)
+    then = Answer(event.request_id, response, request)
     records = [state.record(offset_record, one) for one in commits]
     state.append(records, Write(then), commits, producer_id)
 
@@ -93,7 +93,7 @@ def _is_too_large(state: Shard, one: wire.OffsetToCommit) -> bool:
 
 
 def end_transaction(state: Shard, event: Received, request: wire.EndTransaction) -> None:
-    then = SendResponse(event.request_id, wire.EndTransactionResponse(), request)
+    then = Answer(event.request_id, wire.EndTransactionResponse(), request)
     marker = Marker(request.producer_id, request.committed)
     state.append([], Write(then), [marker], request.producer_id, request.committed)
 
@@ -103,7 +103,7 @@ def offset_fetch(state: Shard, event: Received, request: wire.OffsetFetch) -> No
     if request.require_stable:
         offsets = state.offsets.latest(request.group_id)
         response = _fetched(state, state.groups.get(request.group_id), offsets, request)
-        state.respond_when_durable(event.request_id, request, response)
+        state.answer_when_durable(Answer(event.request_id, response, request))
     else:
         offsets = state.offsets.durable(request.group_id)
         group = state.durable_group(request.group_id)
@@ -156,7 +156,7 @@ def offset_delete(state: Shard, event: Received, request: wire.OffsetDelete) -> 
         if there and not subscribed:
             forgotten.append(Forget(group.group_id, partition))
     response = wire.OffsetDeleteResponse(partitions=tuple(codes))
-    _forget(state, forgotten, Write(SendResponse(event.request_id, response, request)))
+    _forget(state, forgotten, Write(Answer(event.request_id, response, request)))
 
 
 def _refuse(
@@ -198,7 +198,7 @@ class ContinueDeletion(Continuation):
                 deleted.append(group)
                 state.forget(group)
         response = DeleteGroupsResponse(groups=tuple(codes))
-        then = SendResponse(self.request_id, response, request)
+        then = Answer(self.request_id, response, request)
         state.append(records, Write(then, deleted=tuple(deleted)), changes)
 
     def failed(self, state: Shard, error: ErrorCode) -> None:

@@ -137,9 +137,6 @@ class Group(Mutable):
     def is_empty(self) -> bool:
         return self.state is GroupState.EMPTY
 
-    def not_(self, *states: GroupState) -> bool:
-        return self.state not in states
-
     def is_simple(self) -> bool:
         """Returns whether the group has offsets only: it has never had a member."""
         return self.protocol_type is None and self.is_(GroupState.EMPTY) and not self.pending

@@ -181,7 +181,7 @@ class ReplaceStatic(Continuation):
     def done(self, state: Shard) -> None:
         """Answers the JoinGroup when the new id is in the log; the member keeps its assignment."""
         group, member = self.group, self._waiting_member()
-        if member is None or group.not_(GroupState.STABLE):
+        if member is None or not group.is_(GroupState.STABLE):
             return  # a new rebalance has begun, and will answer the JoinGroup
         leads = group.is_leader(member.member_id)
         if self.knows_skipping:

@@ -226,7 +226,7 @@ class ClassicGroups(GroupKind):
         error = refuse_in_state(group, request)
         if type(request) is wire.DeleteGroups or error is not ErrorCode.NONE:
             return error
-        other = group.not_(GroupState.EMPTY) and group.protocol_type != CONSUMER
+        other = not group.is_empty and group.protocol_type != CONSUMER
         return ErrorCode.NON_EMPTY_GROUP if other else ErrorCode.NONE
 
 

@@ -276,7 +276,7 @@ def _has_expired(
         elif (
             classic.protocol_type != CONSUMER
             or classic.subscribed_topics is None
-            or classic.not_(GroupState.STABLE)
+            or not classic.is_(GroupState.STABLE)
         ):
             return False
     if group.is_subscribed(partition[0]):

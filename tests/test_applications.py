@@ -171,7 +171,7 @@ def test_a_join_goes_as_recorded(engine: Engine) -> None:
         one._replace(owned_partitions=(), info=one.info._replace(task_offset_sums=()))
         for one in new
     )
-    assert run.settle("join", 0, lambda *_: 0, engine=engine)
+    assert run.settle("join", 0)
     recorded = [_replayed(key) for key in (JOINED, PROBED, STABLE)]
     assert _ends(run) == [one.tasks for one in recorded]
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from kafka_rebalance.coordinator.classic_group import group as states
-from kafka_rebalance.coordinator.classic_group.member_requests import ERROR_BY_STATE
+from kafka_rebalance.coordinator.classic_group.kind import ERROR_BY_STATE
 from kafka_rebalance.group import group_fields as fields
 from kafka_rebalance.member import answers
 from kafka_rebalance.member import states as member_states

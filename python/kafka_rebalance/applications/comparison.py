@@ -7,6 +7,7 @@ are played. Without changes, the figures count the rebalances that the settings 
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 from kafka_rebalance.assignors.registry import Engine
@@ -72,23 +73,19 @@ def compare_settings(
     acceptable lag times ten or, if larger, the lowest power of ten with which no task has to wait;
     and, if threads have a rack, the other strategies of rack awareness.
     """
-    return [
-        ComparedSettings(
-            one,
-            plan_application(
-                group,
-                replay,
-                changes,
-                one,
-                settings_first=bool(changes),
-                session_ms=session_ms,
-                restore_rate=restore_rate,
-                write_rate=write_rate,
-                engine=engine,
-            ),
-        )
-        for one in ({}, *(candidates or _usual(replay, write_rate)))
-    ]
+    plan = partial(
+        plan_application,
+        group,
+        replay,
+        changes,
+        settings_first=bool(changes),
+        session_ms=session_ms,
+        restore_rate=restore_rate,
+        write_rate=write_rate,
+        engine=engine,
+    )
+    every = ({}, *(candidates or _usual(replay, write_rate)))
+    return [ComparedSettings(one, plan(one)) for one in every]
 
 
 def _usual(replay: Replay, write_rate: int) -> list[dict[str, Any]]:

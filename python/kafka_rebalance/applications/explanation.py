@@ -93,7 +93,7 @@ def _place(replay: Replay, task: TaskId) -> _Place:
     stateful = {*replay.topology.stateful}
     ideals = {(process_id, one) for process_id, of in answer.items() for one in of.active}
     if task in stateful:
-        ideals = ideal_owners(replay.application, engine="rust")
+        ideals = ideal_owners(replay.application)
     if replay.application.assignor != HIGH_AVAILABILITY:
         ideals = set()
     counts = dict.fromkeys(processes, 0)

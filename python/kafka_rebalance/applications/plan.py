@@ -38,7 +38,7 @@ from kafka_rebalance.plans.playing import at_change
 from kafka_rebalance.wire.streams_protocol import SubscriptionInfo, TaskId
 
 from .lines import checked_settings, uuid_text
-from .prediction import FOLLOW_UP, NEW, PROBING, Call, Restore, Running, running
+from .prediction import FOLLOW_UP, NEW, PROBING, Call, Running, running
 from .replayed import Replay
 from .topology import ThreadTasks
 
@@ -101,7 +101,6 @@ class Course(NamedTuple):
 
     @property
     def moved(self) -> list[TaskId]:
-        """Returns the tasks that are at another process at the end."""
         return sorted(one for one, owner in self.after.items() if self.before.get(one) != owner)
 
     @property
@@ -112,7 +111,6 @@ class Course(NamedTuple):
 
     @property
     def of_new(self) -> list[TaskId]:
-        """Returns the active tasks that the new process has at the end."""
         return sorted(task for task, owner in self.after.items() if owner == NEW)
 
     def to_dict(self) -> dict[str, Any]:
@@ -175,12 +173,12 @@ def plan_application(
     next probing rebalance. `write_rate` is how many records a second are written meanwhile to the
     changelogs of each task. Without changes and settings, the next rebalance is planned.
     """
-    restore = partial(_restore, restore_rate, write_rate)
     new_values = checked_settings(new_settings or {}, "new_settings")
 
     def course(new: Uuid | None, probability: float, *, is_quick: bool = False) -> Course:
         run = running(replay, new, is_quick=is_quick, engine=engine)
-        played = _Played(group, run, session_ms, restore, engine)
+        run.restore = partial(_restore, restore_rate, write_rate)
+        played = _Played(group, run, session_ms)
         own = run.application.settings._replace(**new_values)
         if settings_first:
             run.application = run.application._replace(settings=own)
@@ -247,19 +245,15 @@ class _Played:
     group: GroupSpec
     run: Running
     session_ms: int
-    restore: Restore
-    engine: Engine
     settled: bool = True
 
     def settle(self, cause: str, waited_ms: int, within_ms: int | None = None) -> None:
-        self.settled &= self.run.settle(
-            cause, waited_ms, self.restore, engine=self.engine, within_ms=within_ms
-        )
+        self.settled &= self.run.settle(cause, waited_ms, within_ms)
 
     def probe(self) -> None:
         """Plays the probing rebalance that is due one interval after the last rebalance."""
         interval = self.run.application.settings.probing_rebalance_interval_ms
-        self.run.wait(interval, self.restore)
+        self.run.wait(interval)
         self.settle(PROBING, interval)
 
     def play(self, change: Change) -> None:

@@ -38,7 +38,7 @@ from kafka_rebalance.wire.streams_protocol import LATEST_OFFSET, TaskId
 
 from .lines import uuid_text
 from .replayed import Place, Replay, ideal_owners, places, sending
-from .topology import ThreadTasks
+from .topology import ThreadTasks, answered_tasks
 
 FOLLOW_UP, PROBING = "follow-up", "probing"
 NEW = "new"
@@ -106,8 +106,9 @@ class Running:
     """An application at some moment: which thread has which task, and how far behind each copy is.
 
     `behind` holds the records between a copy of a task's state and the end of its changelogs.
-    `owners` holds the process of each active task after the last call, even if it has left since;
-    `ended` are the active tasks of threads that have left. `pauses` are the processes that were
+    `owners` holds the process of each active task after the last call, also if it has left since;
+    `ended` are the active tasks of threads that have left. `restore` plays how copies catch up; by
+    default, all do before the next probing rebalance. `pauses` are the processes that were
     away without a rebalance, each with the time in ms and the number of calls before.
     """
 
@@ -119,6 +120,8 @@ class Running:
     running: set[Place]
     new: Uuid | None = None
     is_quick: bool = False
+    engine: Engine = "rust"
+    restore: Restore = lambda *_: 0
     calls: list[Call] = field(default_factory=list)
     owners: dict[TaskId, str] = field(default_factory=dict)
     ended: list[TaskId] = field(default_factory=list)
@@ -151,43 +154,35 @@ class Running:
         self.application = self.application._replace(threads=(*self.application.threads, *new))
         self.tasks |= {one.member_id: ThreadTasks() for one in new}
 
-    def settle(
-        self,
-        cause: str,
-        waited_ms: int,
-        restore: Restore,
-        *,
-        engine: Engine,
-        within_ms: int | None = None,
-    ) -> bool:
+    def settle(self, cause: str, waited_ms: int, within_ms: int | None = None) -> bool:
         """Plays calls until none is due, or none within `within_ms` after the first; returns False
         if this takes more than 200 calls.
         """
         interval = self.application.settings.probing_rebalance_interval_ms
-        ideal = ideal_owners(self.application, engine=engine)
+        ideal = ideal_owners(self.application, engine=self.engine)
         for _ in range(_MOST_CALLS):
-            later = self._call(cause, waited_ms, ideal, engine)
+            later = self._call(cause, waited_ms, ideal)
             # 3.
             if 0 in later:
                 cause, waited_ms = FOLLOW_UP, 0
                 if self.is_quick:
-                    self.wait(FOLLOW_UP_MS, restore)
+                    self.wait(FOLLOW_UP_MS)
             # 4.
             elif within_ms is not None and (within_ms < interval or later == {None}):
-                self.wait(within_ms, restore)
+                self.wait(within_ms)
                 return True
             elif later - {None}:
                 cause, waited_ms = PROBING, interval
-                self.wait(interval, restore)
+                self.wait(interval)
                 within_ms = None if within_ms is None else within_ms - interval
             else:
                 self.wait(interval, lambda *_: 0)
                 return True
         return False
 
-    def wait(self, waited_ms: int, restore: Restore) -> None:
+    def wait(self, waited_ms: int, restore: Restore | None = None) -> None:
         """Lets time pass: threads restore tasks; processes delete the state of lost tasks."""
-        had = self._places()
+        had, restore = self._places(), restore or self.restore
         for place in list(self.behind):
             if place in had:
                 late = 0 if place in self.running else restore(self.behind[place], waited_ms)
@@ -196,9 +191,7 @@ class Running:
                 del self.behind[place]
         self.running = {one for one in self._places(active=True) if not self.behind.get(one)}
 
-    def _call(
-        self, cause: str, waited_ms: int, ideal: set[Place], engine: Engine
-    ) -> set[int | None]:
+    def _call(self, cause: str, waited_ms: int, ideal: set[Place]) -> set[int | None]:
         # 1. and 2.
         had = self._places()
         lost: dict[Uuid, set[Place]] = {}
@@ -211,7 +204,7 @@ class Running:
             sends[member_id] = self._next(one, lost.pop(one.info.process_id, set()))
         threads = tuple(sends[one] for one in by_id)
         sent = self.application._replace(threads=threads)
-        answer = engines.assign(sent, reference=engine == "reference", with_lags=False)
+        answer = engines.assign(sent, reference=self.engine == "reference", with_lags=False)
         if any(one.error_code for one in answer.members.values()):
             raise GroupError("change", "the leader would answer with an error")
         self._apply(answer)
@@ -252,10 +245,7 @@ class Running:
     def _apply(self, answer: LeaderAnswer) -> None:
         process_of = self.process_of()
         for member_id, one in answer.members.items():
-            tasks = ThreadTasks(
-                tuple(sorted({*one.active_tasks})), tuple(sorted(one.standby_tasks))
-            )
-            self.tasks[member_id] = tasks
+            tasks = self.tasks[member_id] = answered_tasks(one)
             for task in {*tasks.all()} & self.ends.keys():
                 self.behind.setdefault((process_of[member_id], task), self.ends[task])
         self.running &= self._places(active=True)
@@ -292,6 +282,6 @@ def running(
         for task in {*tasks[one.member_id].all()} & ends.keys():
             place = one.info.process_id, task
             behind[place] = behind.get(place, ends[task]) if place in warming else 0
-    found = Running(application, topology, ends, tasks, behind, set(), new, is_quick)
+    found = Running(application, topology, ends, tasks, behind, set(), new, is_quick, engine)
     found.wait(0, lambda behind, _: behind)
     return found

@@ -14,6 +14,7 @@ candidates are tried again as if that process had sent the tasks that it has, be
 assignor. Otherwise the candidate with the fewest differing threads is returned, and names them.
 """
 
+from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import islice, product
 from typing import Any, NamedTuple
@@ -53,7 +54,7 @@ from .lines import (
     settings,
     uuid_text,
 )
-from .topology import ThreadTasks, present_tasks, topologies
+from .topology import ThreadTasks, answered_tasks, present_tasks, topologies
 
 Place = tuple[Uuid, TaskId]
 """A process and one of its tasks."""
@@ -99,7 +100,6 @@ class Replay(NamedTuple):
 
     @property
     def tasks(self) -> dict[str, ThreadTasks]:
-        """Returns the present tasks of each member."""
         return present_tasks(self.assigned)
 
     @property
@@ -208,7 +208,7 @@ class Replay(NamedTuple):
                 found[name.replace("_", ".")] = f"{value} (the default)"
         return found
 
-    def waiting(self, *, engine: Engine = "rust") -> list[tuple[TaskId, Uuid | None, Uuid, int]]:
+    def waiting(self) -> list[tuple[TaskId, Uuid | None, Uuid, int]]:
         """Returns the stateful tasks that are not where they belong: the task, its process now, the
         one where it belongs, and how many records that one was behind in the last rebalance.
         """
@@ -216,11 +216,11 @@ class Replay(NamedTuple):
             return []
         active = places(self.application, self.tasks, active=True)
         now = {task: process_id for process_id, task in active}
-        played = engines.assign(self.application, reference=engine == "reference").processes or {}
+        played = engines.assign(self.application).processes or {}
         stateful = {*self.topology.stateful}
         return [
             (task, now.get(task), ideal, played[ideal].lags[task])
-            for ideal, task in sorted(ideal_owners(self.application, engine=engine))
+            for ideal, task in sorted(ideal_owners(self.application))
             if task in stateful and now.get(task) != ideal
         ]
 
@@ -256,7 +256,7 @@ def places(
     }
 
 
-def ideal_owners(application: Application, *, engine: Engine) -> set[Place]:
+def ideal_owners(application: Application, *, engine: Engine = "rust") -> set[Place]:
     """Returns the places of all active tasks as if all processes were caught up."""
     caught_up = application.settings._replace(acceptable_recovery_lag=LONG_MAX)
     ideal = application._replace(settings=caught_up)
@@ -375,11 +375,8 @@ def _at_last_call(application: Application, assigned: Mapping[str, SentAssignmen
 def _fresh(application: Application) -> list[Uuid]:
     """Returns the processes whose threads reported that they own nothing."""
     owns = {one.info.process_id for one in application.threads if one.owned_partitions}
-    return list(
-        dict.fromkeys(
-            one.info.process_id for one in application.threads if one.info.process_id not in owns
-        )
-    )
+    every = dict.fromkeys(one.info.process_id for one in application.threads)
+    return [process_id for process_id in every if process_id not in owns]
 
 
 def _had_its_tasks(
@@ -401,18 +398,15 @@ def _before_restart(
     holds what the member sent after the restart, and no longer what the leader read.
     """
     tasks, stateful = present_tasks(assigned), {*Topology(application).stateful}
-    return application._replace(
-        threads=tuple(
-            sending(
-                one,
-                {task: LATEST_OFFSET for task in tasks[one.member_id].active if task in stateful},
-                assigned[one.member_id].partitions,
-            )
-            if one.info.process_id == process_id
-            else one
-            for one in application.threads
-        )
-    )
+
+    def before(one: StreamThread) -> StreamThread:
+        running = [task for task in tasks[one.member_id].active if task in stateful]
+        sums = dict.fromkeys(running, LATEST_OFFSET)
+        return sending(one, sums, assigned[one.member_id].partitions)
+
+    threads = application.threads
+    mine = (before(one) if one.info.process_id == process_id else one for one in threads)
+    return application._replace(threads=tuple(mine))
 
 
 def sending(
@@ -441,10 +435,7 @@ def _standbys(
 ) -> int:
     """Infers the standby replicas: the fewest that a stateful task has; warm-ups add to others."""
     stateful = Topology(application._replace(subtopologies=subtopologies)).stateful
-    counts = dict.fromkeys(stateful, 0)
-    for of in present_tasks(assigned).values():
-        for task in of.standby:
-            counts[task] = counts.get(task, 0) + 1
+    counts = Counter(task for of in present_tasks(assigned).values() for task in of.standby)
     return min((counts[task] for task in stateful), default=0)
 
 
@@ -484,8 +475,7 @@ def _differing(
         ours = answer.members[member_id]
         later = one.info.next_rebalance_ms
         due = None if later == NO_REBALANCE else later
-        active, standby = sorted({*ours.active_tasks}), sorted(ours.standby_tasks)
-        present = ({*one.partitions}, *map(list, tasks[member_id]), due)
-        if present != ({*ours.partitions}, active, standby, ours.next_rebalance_ms):
+        present = ({*one.partitions}, tasks[member_id], due)
+        if present != ({*ours.partitions}, answered_tasks(ours), ours.next_rebalance_ms):
             found.append(member_id)
     return tuple(found)

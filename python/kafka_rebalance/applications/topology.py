@@ -20,7 +20,7 @@ from collections.abc import Collection, Mapping
 from itertools import islice, product
 from typing import NamedTuple
 
-from kafka_rebalance.assignors.streams.application import Application, TopicsInfo
+from kafka_rebalance.assignors.streams.application import Application, ThreadAssignment, TopicsInfo
 from kafka_rebalance.errors import GroupError
 from kafka_rebalance.java.order import by_name, name_key
 from kafka_rebalance.wire.streams_protocol import TaskId
@@ -113,8 +113,11 @@ def _seen(
     return sources, stateful
 
 
+def answered_tasks(answer: ThreadAssignment) -> ThreadTasks:
+    return ThreadTasks(tuple(sorted({*answer.active_tasks})), tuple(sorted(answer.standby_tasks)))
+
+
 def present_tasks(assigned: Mapping[str, SentAssignment]) -> dict[str, ThreadTasks]:
-    """Returns the tasks of each member, by member id."""
     return {
         member_id: ThreadTasks(
             tuple(sorted({task.task_id for task in one.info.active_tasks})),

@@ -28,14 +28,13 @@ from kafka_rebalance.wire.messages import Request, Tick
 
 from .broker_assigned.group import AssigningGroup
 from .broker_assigned.members import RequestRefused
-from .classic_group import join_group, member_requests
+from .classic_group import join_group
 from .classic_group.group import Group
-from .classic_group.kind import describe_groups, list_groups
+from .classic_group.kind import describe_groups, heartbeat, leave_group, list_groups, sync_group
 from .config import CoordinatorConfig
 from .machine import appends, events
 from .machine.deadlines import DeadlineKey
 from .machine.state import AnyGroup, Ownership, Shard, of_kind
-from .offsets import delete as offset_delete
 from .offsets import requests as offset_requests
 
 
@@ -78,7 +77,6 @@ class Coordinator:
         return MappingProxyType(self._state.groups)
 
     def classic_groups(self) -> dict[str, Group]:
-        """Returns the classic groups by group id."""
         found = {group_id: self._state.classic(group_id) for group_id in self._state.groups}
         return {group_id: group for group_id, group in found.items() if group is not None}
 
@@ -87,7 +85,6 @@ class Coordinator:
         return self._state.classic(group_id)
 
     def deadlines(self) -> dict[DeadlineKey, int]:
-        """Returns all armed deadlines with their times in ms."""
         return self._state.deadlines.armed()
 
     def next_deadline_ms(self) -> int | None:
@@ -129,7 +126,7 @@ class Coordinator:
 
                 loading.unload(state)
             case events.PartitionsDeleted():
-                offset_delete.partitions_deleted(state, event)
+                offset_requests.partitions_deleted(state, event)
             case events.TopicsChanged():
                 _topics_changed(state, event)
             case events.PatternsDue(group_id, patterns):
@@ -141,7 +138,7 @@ class Coordinator:
 
                 share_state_initialized(state, event)
             case events.Sweep():
-                offset_delete.sweep(state)
+                offset_requests.sweep(state)
             case events.GroupConfigured(group_id, CoordinatorConfig() as config):
                 state.group_configs[group_id] = config
             case events.GroupConfigured(group_id):
@@ -168,15 +165,15 @@ _Handler = Callable[[Shard, events.Received, Any], None]
 
 _HANDLERS: dict[type[Request], _Handler] = {
     classic.JoinGroup: join_group.join_group,
-    classic.SyncGroup: member_requests.sync_group,
-    classic.Heartbeat: member_requests.heartbeat,
-    classic.LeaveGroup: member_requests.leave_group,
+    classic.SyncGroup: sync_group,
+    classic.Heartbeat: heartbeat,
+    classic.LeaveGroup: leave_group,
     offsets.OffsetCommit: offset_requests.offset_commit,
     offsets.TxnOffsetCommit: offset_requests.offset_commit,
     offsets.EndTransaction: offset_requests.end_transaction,
     offsets.OffsetFetch: offset_requests.offset_fetch,
-    offsets.OffsetDelete: offset_delete.offset_delete,
-    classic.DeleteGroups: offset_delete.delete_groups,
+    offsets.OffsetDelete: offset_requests.offset_delete,
+    classic.DeleteGroups: offset_requests.delete_groups,
     classic.DescribeGroups: describe_groups,
     classic.ListGroups: list_groups,
 }

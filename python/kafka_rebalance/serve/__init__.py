@@ -12,6 +12,6 @@ only in memory. kio (the extra `serve`) encodes and decodes requests and respons
 
 The probe uses parts of the server to let a real client lead made-up groups:
 
-    probe, probe_cases              the server for the client, and the made-up groups
-    probe_workers, probed_client    the consumers that the probe starts, and their process
+    probed_client, probe_cases      the server for the client and its process; the made-up groups
+    probe_workers                   the consumers that the probe starts
 """

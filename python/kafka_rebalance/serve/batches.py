@@ -13,7 +13,7 @@ from typing import Any, BinaryIO, NamedTuple
 from crc32c import crc32c
 
 from kafka_rebalance.errors import MissingExtra, WireError
-from kafka_rebalance.wire.primitives import Source
+from kafka_rebalance.wire.primitives import Source, put_varint
 
 from .frames import KafkaError
 
@@ -51,7 +51,7 @@ class Refused(Exception):
         self, error: KafkaError, message: str | None = None, wrong: Sequence[int] = ()
     ) -> None:
         super().__init__(message or error.name)
-        self.error, self.wrong = error, wrong
+        self.error, self.message, self.wrong = error, message, wrong
 
 
 class StoredRecord(NamedTuple):
@@ -311,13 +311,9 @@ def _bytes(source: Source) -> bytes | None:
 
 
 def _varint(value: int) -> bytes:
-    value = value << 1 ^ value >> 63
-    found = bytearray()
-    while value >= 0x80:
-        found.append(value & 0x7F | 0x80)
-        value >>= 7
-    found.append(value)
-    return bytes(found)
+    parts: list[bytes] = []
+    put_varint(parts, value << 1 ^ value >> 63)
+    return b"".join(parts)
 
 
 def _with_length(data: bytes | None) -> tuple[bytes, ...]:

@@ -9,7 +9,7 @@ import json
 import re
 import uuid
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from itertools import count
 from typing import Any, NamedTuple
 
@@ -37,20 +37,17 @@ def check(name: str, partitions: int, elsewhere: int, path: str | None = None) -
 
     `elsewhere` is the number of partitions of all other topics.
     """
-    shown = json.dumps(name, ensure_ascii=False)
+    shown, field = json.dumps(name, ensure_ascii=False), "partitions"
     if not is_legal(name):
-        raise GroupError(
-            path or "name",
-            f"{shown} is not a name of a topic; give 1 to 249 of a-z, A-Z, 0-9, ., _ and -",
-        )
-    if not isinstance(partitions, int) or partitions < 1:
-        raise GroupError(
-            path or "partitions",
-            f"{shown} cannot have {partitions} partitions; give a whole number from 1",
-        )
-    if elsewhere + partitions > MOST_PARTITIONS:
+        legal, field = "give 1 to 249 of a-z, A-Z, 0-9, ., _ and -", "name"
+        problem = f"{shown} is not a name of a topic; {legal}"
+    elif not isinstance(partitions, int) or partitions < 1:
+        problem = f"{shown} cannot have {partitions} partitions; give a whole number from 1"
+    elif elsewhere + partitions > MOST_PARTITIONS:
         problem = f"{shown} would have {partitions}, other topics have {elsewhere}; {TOO_MANY}"
-        raise GroupError(path or "partitions", problem)
+    else:
+        return
+    raise GroupError(path or field, problem)
 
 
 NODE = 1
@@ -86,7 +83,13 @@ class Cluster:
         """A number that increases with each change of the topics."""
         self._made = count()
         self.any_name = False
-        """Whether an unknown topic counts only as unknown even if Kafka does not allow its name."""
+        """Whether an unknown topic with a name that Kafka does not allow is only unknown."""
+        self.answers: Mapping[str, Callable[[Asked], Mapping[str, Any]]] = {
+            "api_versions": self._api_versions,
+            "metadata": self._metadata,
+            "describe_cluster": self._describe_cluster,
+            "find_coordinator": self._find_coordinator,
+        }
         self.replace(())
         for topic in topics:
             self.add(topic, "topics")
@@ -105,9 +108,8 @@ class Cluster:
         """Serves a new topic. Errors: GroupError, at `path`, if it exists or is not allowed."""
         check(topic.name, topic.partitions, self.partitions, path)
         if topic.name in self.topics:
-            raise GroupError(
-                path or "name", f"{topic.name} is served already; grow it, or remove it"
-            )
+            problem = f"{topic.name} is served already; grow it, or remove it"
+            raise GroupError(path or "name", problem)
         self.put(topic)
 
     def grow(self, name: str, partitions: int) -> None:
@@ -116,17 +118,14 @@ class Cluster:
         Errors: GroupError for an unknown topic, or for a number that is out of bounds, or not
         larger than the present one.
         """
-        if name not in self.topics:
-            raise GroupError(
-                "name", f"{json.dumps(name)} is not a topic of this cluster; add it first"
-            )
-        topic = self.topics[name]
+        topic = self.topics.get(name)
+        if topic is None:
+            problem = f"{json.dumps(name)} is not a topic of this cluster; add it first"
+            raise GroupError("name", problem)
         check(name, partitions, self.partitions - topic.partitions)
         if partitions <= topic.partitions:
-            problem = (
-                f"{name} has {topic.partitions}, {partitions} are not more; a topic only grows"
-            )
-            raise GroupError("partitions", problem)
+            problem = f"{name} has {topic.partitions}, {partitions} are not more"
+            raise GroupError("partitions", f"{problem}; a topic only grows")
         more: tuple[tuple[str | None, ...], ...] = ((None,),) * (partitions - topic.partitions)
         racks = None if topic.racks is None else topic.racks + more
         self.put(topic._replace(partitions=partitions, racks=racks))
@@ -145,13 +144,13 @@ class Cluster:
                 self._nodes.setdefault(replica, NODE + len(self._nodes))
 
     def _absent(self, one: Any) -> dict[str, Any]:
-        error = KafkaError.unknown_topic_id
-        if one.name is not None:
-            known = self.any_name or is_legal(one.name)
-            wrong = KafkaError.invalid_topic_exception
-            error = KafkaError.unknown_topic_or_partition if known else wrong
+        error = KafkaError.unknown_topic_or_partition
+        if one.name is None:
+            error = KafkaError.unknown_topic_id
+        elif not (self.any_name or is_legal(one.name)):
+            error = KafkaError.invalid_topic_exception
         topic_id = getattr(one, "topic_id", None)
-        return {"error_code": error, "name": one.name, "topic_id": topic_id, "partitions": []}
+        return {"error_code": error, "name": one.name, "topic_id": topic_id}
 
     def remove(self, name: str) -> ClusterTopic:
         """Removes a topic; returns it as the coordinator knew it."""
@@ -185,7 +184,6 @@ class Cluster:
         return self._names.get(uuid.UUID(int=number), "")
 
     def topics_changed(self) -> TopicsChanged:
-        """Returns the event that reports all topics to the coordinator."""
         return TopicsChanged(tuple(map(self._reported, self.topics.values())), self.version)
 
     def _reported(self, topic: ServedTopic) -> ClusterTopic:
@@ -195,17 +193,6 @@ class Cluster:
             topic.partitions,
             tuple(tuple(filter(None, racks)) for racks in topic.racks or ()),
         )
-
-    def answer(self, asked: Asked) -> Mapping[str, Any] | None:
-        """Returns the fields of the response; None for a request about something else."""
-        answers = {
-            "api_versions": self._api_versions,
-            "metadata": self._metadata,
-            "describe_cluster": self._describe_cluster,
-            "find_coordinator": self._find_coordinator,
-        }
-        made = answers.get(asked.api)
-        return None if made is None else made(asked)
 
     def _api_versions(self, asked: Asked) -> dict[str, Any]:
         keys = [
@@ -224,7 +211,6 @@ class Cluster:
         self._nodes[None, -len(self._ports)] = self.coordinator
 
     def is_coordinator(self, port: int) -> bool:
-        """Returns whether the coordinator listens on this port."""
         return port == self._ports.get(self.coordinator, self.port)
 
     def _node(self, node: int) -> dict[str, Any]:
@@ -232,7 +218,7 @@ class Cluster:
 
     def _brokers(self) -> list[dict[str, Any]]:
         return [
-            {**self._node(node), "broker_id": node, "rack": rack, "is_fenced": False}
+            {**self._node(node), "broker_id": node, "rack": rack}
             for (rack, _), node in self._nodes.items()
         ]
 
@@ -241,10 +227,12 @@ class Cluster:
         # In version 0, an empty list means all topics; from version 1 on, null does.
         if wanted is None or (asked.version == 0 and not wanted):
             topics = [self._described(topic, asked) for topic in self.topics.values()]
-        elif asked.version < _NAMED_BY_ID and any(map(_has_id, wanted)):
-            refused = {"error_code": KafkaError.invalid_request, "partitions": []}
+        elif asked.version < _NAMED_BY_ID and any(
+            one.name is None or getattr(one, "topic_id", None) is not None for one in wanted
+        ):
+            refused = {"error_code": KafkaError.invalid_request}
             named = [{**self._absent(one), "name": one.name or "", **refused} for one in wanted]
-            return {"brokers": [], "cluster_id": None, "controller_id": -1, "topics": named}
+            return {"topics": named}
         else:
             if getattr(asked.body, "allow_auto_topic_creation", True):
                 self._make(one.name for one in wanted if self.find(one) is None)
@@ -257,7 +245,6 @@ class Cluster:
             "cluster_id": CLUSTER,
             "controller_id": NODE,
             "topics": topics,
-            "error_code": KafkaError.none,
         }
 
     def _make(self, names: Iterable[str | None]) -> None:
@@ -273,42 +260,33 @@ class Cluster:
             replicas = [NODE]
             if topic.racks is not None:
                 replicas = [self._nodes[one] for one in _numbered(topic.racks[partition])]
-            partitions.append(
-                {
-                    "error_code": KafkaError.none,
-                    "partition_index": partition,
-                    "leader_id": next(iter(replicas), NODE),
-                    "leader_epoch": 0,
-                    "replica_nodes": replicas,
-                    "isr_nodes": replicas,
-                }
-            )
+            leader = {"leader_id": next(iter(replicas), NODE), "leader_epoch": 0}
+            nodes = {"replica_nodes": replicas, "isr_nodes": replicas}
+            partitions.append({"partition_index": partition, **leader, **nodes})
         return {
             "error_code": asked.error,
             "name": topic.name,
             "topic_id": self.topic_id(topic.name),
-            "is_internal": False,
             "partitions": partitions,
         }
 
     def _describe_cluster(self, asked: Asked) -> dict[str, Any]:
         return {
             "error_code": asked.error,
-            "error_message": None,
             "cluster_id": CLUSTER,
             "controller_id": NODE,
             "brokers": self._brokers(),
         }
 
     def _find_coordinator(self, asked: Asked) -> dict[str, Any]:
-        found = {**self._node(self.coordinator), "error_code": asked.error, "error_message": None}
+        found = {**self._node(self.coordinator), "error_code": asked.error}
         keys = getattr(asked.body, "coordinator_keys", ())
         return {**found, "coordinators": [{**found, "key": key} for key in keys]}
 
     def error(self, asked: Asked, one: Any, partition: int) -> KafkaError:
         """Returns the error for a partition of a request's entry, or `none`."""
         topic = self.find(one)
-        if asked.error is not KafkaError.none:
+        if asked.error:
             return asked.error
         if topic is not None and 0 <= partition < topic.partitions:
             return KafkaError.none
@@ -324,7 +302,3 @@ def _numbered(racks: Iterable[str | None]) -> list[tuple[str | None, int]]:
         replicas.append((rack, seen[rack]))
         seen[rack] += 1
     return replicas
-
-
-def _has_id(one: Any) -> bool:
-    return one.name is None or getattr(one, "topic_id", None) is not None

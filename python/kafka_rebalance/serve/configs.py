@@ -1,15 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
 """Settings of groups and of topics: how DescribeConfigs lists them, and how requests change them.
 
-Settings are held only in memory.
+Settings are in memory only. `topic_configs.py` has the settings of topics.
 
-Source   ConfigDef and ControllerConfigurationManager of Kafka 4.4.0.
+Source   ConfigDef, ControllerConfigurationManager and GroupConfig of Kafka 4.4.0; the broker's
+         minimum and maximum settings for groups are not checked, so that tests can have short
+         sessions.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Container, Mapping
+from collections.abc import Callable, Container, Mapping
+from dataclasses import replace
 from typing import Any, NamedTuple
 
+from kafka_rebalance.coordinator.config import CoordinatorConfig
+from kafka_rebalance.coordinator.machine.events import GroupConfigured
 from kafka_rebalance.errors import GroupError
 
 from .batches import Refused
@@ -148,12 +153,94 @@ class Configs(ABC):
             {
                 "name": key,
                 "value": as_text(given.get(key, setting.default)),
-                "read_only": False,
                 "config_source": self.source if key in given else _DEFAULT,
-                "is_sensitive": False,
-                "synonyms": (),
                 "config_type": setting.type_number,
-                "documentation": None,
             }
             for key, setting in sorted(self.settings.items())
         ]
+
+
+# Groups -------------------------------------------------------------------------------------------
+
+GROUP = 32
+"""The number of a group as a resource."""
+_MOST = 10_000
+_BY_GROUP = 8
+
+
+def _of_coordinator(least: int, *names: str) -> dict[str, ServedSetting]:
+    config = CoordinatorConfig()
+    return {one: ServedSetting(getattr(config, _field(one)), least) for one in names}
+
+
+def _field(name: str) -> str:
+    """Returns the setting's name in CoordinatorConfig, which holds the default for all groups."""
+    return "group_" + name.replace(".", "_")
+
+
+_KINDS = ("consumer", "share", "streams")
+_LEVELS = ("read_uncommitted", "read_committed")
+_SETTINGS = {
+    **_of_coordinator(1, *(f"{one}.session.timeout.ms" for one in _KINDS)),
+    **_of_coordinator(1, *(f"{one}.heartbeat.interval.ms" for one in _KINDS)),
+    **_of_coordinator(0, *(f"{one}.assignment.interval.ms" for one in _KINDS)),
+    **_of_coordinator(0, "streams.initial.rebalance.delay.ms", "streams.num.standby.replicas"),
+    **_of_coordinator(0, "streams.num.warmup.replicas", "streams.rack.aware.assignment.tags"),
+    "share.auto.offset.reset": ServedSetting("latest", choices=("latest", "earliest")),
+    "share.isolation.level": ServedSetting("read_uncommitted", choices=_LEVELS),
+    # Responses hold this number in 16 bits.
+    "share.delivery.count.limit": ServedSetting(5, 2, most=2**15 - 1),
+    "share.partition.max.record.locks": ServedSetting(2_000, 100),
+    "share.record.lock.duration.ms": ServedSetting(30_000, 1_000),
+}
+
+
+class GroupConfigs(Configs):
+    """The groups' settings that differ from the defaults. `tell` passes them to the coordinator.
+
+    The coordinator reads the settings of heartbeats, sessions and assignments; `share.py` reads the
+    settings of records.
+    """
+
+    def __init__(self, default: CoordinatorConfig, tell: Callable[[GroupConfigured], None]) -> None:
+        ours = {
+            name: one._replace(default=getattr(default, _field(name), one.default))
+            for name, one in _SETTINGS.items()
+        }
+        super().__init__(ours, _BY_GROUP)
+        self._default, self._tell = default, tell
+        self._groups: dict[str, dict[str, Any]] = {}
+
+    def value(self, group_id: str, name: str) -> Any:
+        return self._groups.get(group_id, {}).get(name, self.settings[name].default)
+
+    def groups(self) -> list[str]:
+        return list(self._groups)
+
+    def given(self, name: str) -> Mapping[str, Any]:
+        if not name:
+            raise Refused(KafkaError.invalid_request, "a group has a name")
+        return self._groups.get(name, {})
+
+    def change(
+        self, name: str, changes: Mapping[str, str | None], *, validate_only: bool = False
+    ) -> None:
+        new = changed(self.settings, self._groups.get(name, {}), changes)
+        config = replace(
+            self._default,
+            **{_field(n): v for n, v in new.items() if hasattr(self._default, _field(n))},
+        )
+        for kind in _KINDS:
+            names = (f"group_{kind}_session_timeout_ms", f"group_{kind}_heartbeat_interval_ms")
+            session, interval = (getattr(config, one) for one in names)
+            if session <= interval and any(one.startswith(kind) for one in new):
+                field = f"{kind}.session.timeout.ms"
+                raise GroupError(field, f"{session} is not more than the interval of heartbeats")
+        if len(self._groups) >= _MOST and name not in self._groups:
+            raise GroupError("group_id", f"at most {_MOST} groups have settings")
+        if validate_only:
+            return
+        self._groups[name] = new
+        if not new:
+            del self._groups[name]
+        self._tell(GroupConfigured(name, config if new else None))

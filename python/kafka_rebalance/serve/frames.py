@@ -4,7 +4,7 @@
 The requests and responses of broker-assigned groups are read and written with the
 coordinator's own classes. `filled` makes an object of one of kio's classes from a dictionary of
 fields. It leaves out fields that the version does not have, and takes times in milliseconds and
-error codes as numbers.
+error codes as numbers. Fields that the dictionary lacks have their default, or are empty.
 """
 
 import dataclasses
@@ -23,6 +23,7 @@ from kafka_rebalance.group.declared_types import field_hints
 from kafka_rebalance.wire import broker_groups, streams_groups
 from kafka_rebalance.wire.layout import layout_of
 from kafka_rebalance.wire.messages import Response
+from kafka_rebalance.wire.primitives import Source
 
 try:
     from kio.index import load_entity_schema
@@ -30,11 +31,6 @@ try:
     from kio.serial import entity_reader, entity_writer
     from kio.serial._introspect import classify_field, get_field_tag
     from kio.serial._parse import get_field_reader, get_reader
-    from kio.serial.readers import (
-        read_compact_array_length,
-        read_legacy_array_length,
-        read_unsigned_varint,
-    )
     from kio.static.constants import EntityType
 except ImportError:
     raise MissingExtra("kafka_rebalance.serve", "serve") from None
@@ -46,108 +42,76 @@ _START = struct.Struct(">hhi")
 
 
 class Api(NamedTuple):
-    """A kind of request: its number in the protocol (API key), and its range of versions."""
+    """A kind of request: its number in the protocol (API key), and its range of versions.
+
+    `older` holds the newest version that each broker in `_OLDER` answers; -1: it knows none. If
+    `is_coordinated`, only the coordinator of a group or of a transaction answers.
+    """
 
     key: int
     least: int
     most: int
+    older: tuple[int, ...]
+    is_coordinated: bool
 
 
 API_VERSIONS = "api_versions"
+_OLDER = ("2.8", "3.9", "4.0")
 
-APIS: dict[str, Api] = {
-    "produce": Api(0, 3, 13),
-    "fetch": Api(1, 4, 17),
-    "list_offsets": Api(2, 1, 10),
-    "metadata": Api(3, 0, 13),
-    "offset_commit": Api(8, 2, 10),
-    "offset_fetch": Api(9, 1, 10),
-    "find_coordinator": Api(10, 0, 6),
-    "join_group": Api(11, 0, 9),
-    "heartbeat": Api(12, 0, 4),
-    "leave_group": Api(13, 0, 5),
-    "sync_group": Api(14, 0, 5),
-    "describe_groups": Api(15, 0, 6),
-    "list_groups": Api(16, 0, 5),
-    API_VERSIONS: Api(18, 0, 4),
-    "create_topics": Api(19, 2, 7),
-    "delete_topics": Api(20, 1, 6),
-    "delete_records": Api(21, 0, 2),
-    "init_producer_id": Api(22, 0, 4),
-    "add_partitions_to_txn": Api(24, 0, 3),
-    "add_offsets_to_txn": Api(25, 0, 3),
-    "end_txn": Api(26, 0, 3),
-    "txn_offset_commit": Api(28, 0, 3),
-    "describe_configs": Api(32, 1, 4),
-    "alter_configs": Api(33, 0, 2),
-    "create_partitions": Api(37, 0, 3),
-    "delete_groups": Api(42, 0, 2),
-    "incremental_alter_configs": Api(44, 0, 1),
-    "offset_delete": Api(47, 0, 0),
-    "describe_cluster": Api(60, 0, 2),
-    "describe_transactions": Api(65, 0, 0),
-    "consumer_group_heartbeat": Api(68, 0, 1),
-    "consumer_group_describe": Api(69, 0, 1),
-    "list_config_resources": Api(74, 0, 1),
-    "share_group_heartbeat": Api(76, 1, 1),
-    "share_group_describe": Api(77, 1, 1),
-    "share_fetch": Api(78, 1, 2),
-    "share_acknowledge": Api(79, 1, 2),
-    "streams_group_heartbeat": Api(88, 0, 0),
-    "streams_group_describe": Api(89, 0, 0),
-    "describe_share_group_offsets": Api(90, 0, 1),
-    "alter_share_group_offsets": Api(91, 0, 0),
-    "delete_share_group_offsets": Api(92, 0, 0),
-}
+
+def _api(number: str, least: str, most: str, *older: str) -> Api:
+    newest = (-1 if one == "-" else int(one) for one in older[: len(_OLDER)])
+    is_coordinated = "coordinator" in older
+    return Api(int(number), int(least), int(most), tuple(newest), is_coordinated)
+
+
+# Name, number and versions; the newest version that Kafka 2.8, 3.9 and 4.0 answer; who answers.
+_TABLE = """
+    produce                       0   3 13   9 11 12
+    fetch                         1   4 17  12 17 17
+    list_offsets                  2   1 10   6  9 10
+    metadata                      3   0 13  11 12 13
+    offset_commit                 8   2 10   8  9  9  coordinator
+    offset_fetch                  9   1 10   7  9  9  coordinator
+    find_coordinator             10   0  6   3  6  6
+    join_group                   11   0  9   7  9  9  coordinator
+    heartbeat                    12   0  4   4  4  4  coordinator
+    leave_group                  13   0  5   4  5  5  coordinator
+    sync_group                   14   0  5   5  5  5  coordinator
+    describe_groups              15   0  6   5  5  6  coordinator
+    list_groups                  16   0  5   4  5  5
+    api_versions                 18   0  4   3  4  4
+    create_topics                19   2  7   7  7  7
+    delete_topics                20   1  6   6  6  6
+    delete_records               21   0  2   2  2  2
+    init_producer_id             22   0  4   4  4  4  coordinator
+    add_partitions_to_txn        24   0  3   3  3  3  coordinator
+    add_offsets_to_txn           25   0  3   3  3  3  coordinator
+    end_txn                      26   0  3   3  3  3  coordinator
+    txn_offset_commit            28   0  3   3  3  3  coordinator
+    describe_configs             32   1  4   4  4  4
+    alter_configs                33   0  2   2  2  2
+    create_partitions            37   0  3   3  3  3
+    delete_groups                42   0  2   2  2  2  coordinator
+    incremental_alter_configs    44   0  1   1  1  1
+    offset_delete                47   0  0   0  0  0  coordinator
+    describe_cluster             60   0  2   0  1  2
+    describe_transactions        65   0  0   -  0  0  coordinator
+    consumer_group_heartbeat     68   0  1   -  0  1  coordinator
+    consumer_group_describe      69   0  1   -  0  1  coordinator
+    list_config_resources        74   0  1   -  -  0
+    share_group_heartbeat        76   1  1   -  -  -  coordinator
+    share_group_describe         77   1  1   -  -  -  coordinator
+    share_fetch                  78   1  2   -  -  -
+    share_acknowledge            79   1  2   -  -  -
+    streams_group_heartbeat      88   0  0   -  -  -  coordinator
+    streams_group_describe       89   0  0   -  -  -  coordinator
+    describe_share_group_offsets 90   0  1   -  -  -  coordinator
+    alter_share_group_offsets    91   0  0   -  -  -  coordinator
+    delete_share_group_offsets   92   0  0   -  -  -  coordinator
+"""
+APIS = {name: _api(*row) for name, *row in map(str.split, _TABLE.strip().splitlines())}
 """Name -> number and versions, in the order of the numbers."""
-
-_NONE = -1
-_SHARE_AND_STREAMS = dict.fromkeys(
-    (name for name, api in APIS.items() if api.key >= APIS["share_group_heartbeat"].key), _NONE
-)
-# The newest versions of requests that an older broker answers, where they differ from APIS.
-_OLDER = {
-    "2.8": {
-        "produce": 9,
-        "fetch": 12,
-        "list_offsets": 6,
-        "metadata": 11,
-        "offset_commit": 8,
-        "offset_fetch": 7,
-        "find_coordinator": 3,
-        "join_group": 7,
-        "leave_group": 4,
-        "describe_groups": 5,
-        "list_groups": 4,
-        API_VERSIONS: 3,
-        "describe_cluster": 0,
-        "list_config_resources": _NONE,
-        "describe_transactions": _NONE,
-        "consumer_group_heartbeat": _NONE,
-        "consumer_group_describe": _NONE,
-        **_SHARE_AND_STREAMS,
-    },
-    "3.9": {
-        "produce": 11,
-        "list_offsets": 9,
-        "metadata": 12,
-        "offset_commit": 9,
-        "offset_fetch": 9,
-        "describe_groups": 5,
-        "describe_cluster": 1,
-        "list_config_resources": _NONE,
-        "consumer_group_heartbeat": 0,
-        "consumer_group_describe": 0,
-        **_SHARE_AND_STREAMS,
-    },
-    "4.0": {
-        "produce": 12,
-        "offset_commit": 9,
-        "offset_fetch": 9,
-        "list_config_resources": 0,
-        **_SHARE_AND_STREAMS,
-    },
-}
 
 
 def apis_of(kafka: str | None) -> Mapping[str, Api]:
@@ -155,10 +119,12 @@ def apis_of(kafka: str | None) -> Mapping[str, Api]:
 
     Errors: GroupError for a version that is not known here.
     """
-    if kafka is not None and kafka not in _OLDER:
+    if kafka is None:
+        return APIS
+    if kafka not in _OLDER:
         raise GroupError("kafka", f"{kafka!r} is not known; give one of {', '.join(_OLDER)}")
-    most = {} if kafka is None else _OLDER[kafka]
-    limited = {n: api._replace(most=most.get(n, api.most)) for n, api in APIS.items()}
+    at = _OLDER.index(kafka)
+    limited = {name: api._replace(most=api.older[at]) for name, api in APIS.items()}
     return {name: api for name, api in limited.items() if api.most >= api.least}
 
 
@@ -199,18 +165,20 @@ def decoded(frame: bytes, apis: Mapping[str, Api] = APIS) -> Asked:
     try:
         key, version, correlation_id = _START.unpack_from(frame)
         api = NAMES[key]
-        _, least, most = apis[api]
-        if not least <= version <= most:
+        of = apis[api]
+        if not of.least <= version <= of.most:
             if api == API_VERSIONS:
                 return Asked(api, version, correlation_id, "", None)
-            raise WireError(f"{api}: version {version} is not one of {least} to {most}")
+            raise WireError(f"{api}: version {version} is not one of {of.least} to {of.most}")
         schema: Any = _schema(api, version, EntityType.request)
         header, size = _reader(schema.__header_schema__)(frame, 0)
         if api in _OF_BROKER_GROUPS:
             own: Any = _OF_BROKER_GROUPS[api]
             body: Any = layout_of(own, version).read(frame, api, size)
         else:
-            _check_counts(schema, frame, size)
+            source = Source(frame)
+            source.take(size)
+            _check_counts(schema, source)
             body, _ = _reader(schema)(frame, size)
     except WireError:
         raise
@@ -229,7 +197,7 @@ def encoded(asked: Asked, fields: Mapping[str, Any] | Response) -> bytes:
     if isinstance(fields, Response):
         buffer.write(layout_of(type(fields), version).written(fields))
     else:
-        _writer(schema)(buffer, filled(schema, {"throttle_time": 0, **fields}))
+        _writer(schema)(buffer, filled(schema, fields))
     body = buffer.getvalue()
     return struct.pack(">i", len(body)) + body
 
@@ -244,11 +212,13 @@ def subscription(version: int, fields: Mapping[str, Any]) -> bytes:
 
 
 def filled(schema: Any, fields: Mapping[str, Any]) -> Any:
-    """Returns an instance of `schema`, a dataclass of kio, with values from `fields`, by name."""
-    hints = field_hints(schema)
-    return schema(
-        **{name: _value(hints[name], value) for name, value in fields.items() if name in hints}
-    )
+    """Returns an instance of `schema`, a dataclass of kio, with values from `fields`, by name.
+
+    A field that `fields` lacks has kio's default, or else null, 0, "" or no entries.
+    """
+    hints, values = field_hints(schema), _zeros(schema)
+    given = {name: _value(hints[name], value) for name, value in fields.items() if name in hints}
+    return schema(**values | given)
 
 
 def _value(hint: Any, value: Any) -> Any:
@@ -268,22 +238,34 @@ def _value(hint: Any, value: Any) -> Any:
     return value
 
 
-_schema = cache(load_entity_schema)
-
-
 @cache
-def _writer(schema: Any) -> Any:
-    return entity_writer(schema)
+def _zeros(schema: Any) -> dict[str, Any]:
+    """Returns the values of the fields of `schema` that have no default."""
+    needed = (one.name for one in dataclasses.fields(schema) if one.default is dataclasses.MISSING)
+    hints = field_hints(schema)
+    return {name: _zero(hints[name]) for name in needed}
 
 
-@cache
-def _reader(schema: Any) -> Any:
-    return entity_reader(schema)
+def _zero(hint: Any) -> Any:
+    if type(None) in typing.get_args(hint):
+        return None
+    if typing.get_origin(hint) is tuple:
+        return ()
+    if dataclasses.is_dataclass(hint):
+        return filled(hint, {})
+    base = next((one for one in (bool, int, str, bytes) if issubclass(hint, one)), int)
+    return _value(hint, base())
+
+
+_schema: Any = cache(load_entity_schema)
+_writer: Any = cache(entity_writer)
+_reader: Any = cache(entity_reader)
 
 
 # The counts of arrays in a request ---------------------------------------------------------------
 
 Read = Callable[[bytes, int], tuple[Any, int]]
+_COUNT = struct.Struct(">i")
 
 
 class _Field(NamedTuple):
@@ -295,41 +277,30 @@ class _Field(NamedTuple):
     read: Read | None
 
 
-def _check_counts(schema: Any, frame: bytes, start: int) -> int:
-    """Checks the message at `start`; returns its size in bytes. Errors: WireError, kio's errors.
+def _check_counts(schema: Any, source: Source) -> None:
+    """Checks a message, and passes over it. Errors: WireError, those of kio and of `Source`.
 
     kio reserves memory for as many entries as a request announces, and a process that asks for too
     much memory is killed. An entry has at least one byte, so a count is refused if fewer bytes are
     left. kio also reads null in place of any array; as in Kafka, null is refused where it is not
     allowed. Tagged fields are skipped: in the requests read here, they contain no arrays.
     """
-    count_of: Read = read_compact_array_length if schema.__flexible__ else read_legacy_array_length
-    at = start
     for name, is_array, may_be_null, nested, read in _fields_of(schema):
         entries = 1
         if is_array:
-            count, size = count_of(frame, at)
-            if not may_be_null and (count is None or count < 0):
+            entries = source.varint() - 1 if schema.__flexible__ else source.number(_COUNT)
+            if entries < 0 and not may_be_null:
                 raise WireError(f"{name}: null")
-            entries, at = count or 0, at + size
-            if entries > len(frame) - at:
-                raise WireError(f"an array of {entries} entries in {len(frame) - at} bytes")
+            left = len(source.data) - source.at
+            if entries > left:
+                raise WireError(f"an array of {entries} entries in {left} bytes")
         for _ in range(entries):
-            at += _check_counts(nested, frame, at) if read is None else read(frame, at)[1]
+            if read is None:
+                _check_counts(nested, source)
+            else:
+                source.at += read(source.data, source.at)[1]
     if schema.__flexible__:
-        at += _tagged(frame, at)
-    return at - start
-
-
-def _tagged(frame: bytes, start: int) -> int:
-    count, at = read_unsigned_varint(frame, start)
-    at += start
-    for _ in range(count):
-        _, size = read_unsigned_varint(frame, at)
-        at += size
-        length, size = read_unsigned_varint(frame, at)
-        at += size + length
-    return at - start
+        source.tagged()
 
 
 @cache

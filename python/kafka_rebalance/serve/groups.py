@@ -116,13 +116,10 @@ def _streams_beat(
     status = [{"status_code": one, "status_detail": one.name} for one in response.status]
     return {
         **_fields(response),
-        "error_message": None,
         "heartbeat_interval": response.heartbeat_interval_ms,
         "acceptable_recovery_lag": _ACCEPTABLE_LAG,
         "task_offset_interval": _TASK_OFFSETS_MS,
         "status": status or None,
-        "endpoint_information_epoch": 0,
-        "partitions_by_user_endpoint": None,
     }
 
 
@@ -148,11 +145,15 @@ def _named(one: Any, cluster: Cluster) -> _Topic:
     return _Topic(None if found is None else found.name, one.topic_id)
 
 
-async def _offset_commit(asked: Asked, ask: Ask, cluster: Cluster) -> Mapping[str, Any]:
-    """Commits the offsets of existing partitions; without any, does not ask the coordinator."""
-    entries = [
+def _entries(asked: Asked, cluster: Cluster) -> list[tuple[_Topic, Any]]:
+    return [
         (_named(topic, cluster), one) for topic in asked.body.topics for one in topic.partitions
     ]
+
+
+async def _offset_commit(asked: Asked, ask: Ask, cluster: Cluster) -> Mapping[str, Any]:
+    """Commits the offsets of existing partitions; without any, does not ask the coordinator."""
+    entries = _entries(asked, cluster)
     offsets = tuple(
         wire.OffsetToCommit(
             topic.name or "",
@@ -164,25 +165,19 @@ async def _offset_commit(asked: Asked, ask: Ask, cluster: Cluster) -> Mapping[st
         for topic, one in entries
         if cluster.has(topic.name or "", one.partition_index)
     )
-    codes = {}
+    answered: Iterable[wire.PartitionError] = ()
     if offsets:
-        response = await ask(_request(asked, offsets=offsets))
-        codes = {(one.topic, one.partition): one.error_code for one in response.partitions}
-    return {"topics": _coded(((topic, one.partition_index) for topic, one in entries), codes)}
+        answered = (await ask(_request(asked, offsets=offsets))).partitions
+    return {"topics": _coded(entries, answered)}
 
 
 async def _offset_delete(asked: Asked, ask: Ask, cluster: Cluster) -> Mapping[str, Any]:
-    entries = [
-        (_named(topic, cluster), one.partition_index)
-        for topic in asked.body.topics
-        for one in topic.partitions
-    ]
-    known = tuple((t.name, p) for t, p in entries if cluster.has(t.name or "", p))
+    entries = _entries(asked, cluster)
+    places = ((topic.name or "", one.partition_index) for topic, one in entries)
+    known = tuple(place for place in places if cluster.has(*place))
     response = await ask(_request(asked, partitions=known))
-    codes = {(one.topic, one.partition): one.error_code for one in response.partitions}
-    if response.error_code is not ErrorCode.NONE:
-        entries = []
-    return {"error_code": response.error_code, "topics": _coded(entries, codes)}
+    topics = [] if response.error_code else _coded(entries, response.partitions)
+    return {"error_code": response.error_code, "topics": topics}
 
 
 async def _offset_fetch(asked: Asked, ask: Ask, cluster: Cluster) -> Mapping[str, Any]:
@@ -253,25 +248,19 @@ def _response(asked: Asked, response: Response) -> dict[str, Any]:
 def _described(one: classic.DescribedGroup) -> dict[str, Any]:
     return {
         **_fields(one),
-        "error_message": None if one.error_code is ErrorCode.NONE else str(one.error_code),
+        "error_message": str(one.error_code) if one.error_code else None,
         "group_state": str(one.state or ""),
     }
 
 
 def _coded(
-    entries: Iterable[tuple[_Topic, int]], codes: Mapping[tuple[str, int], int]
+    entries: Iterable[tuple[_Topic, Any]], answered: Iterable[wire.PartitionError]
 ) -> list[dict[str, Any]]:
-    """Returns the entries with the coordinator's error codes; topics without codes are unknown."""
-    return _by_topic(
-        (
-            topic,
-            {
-                "partition_index": partition,
-                "error_code": codes.get((topic.name or "", partition), topic.unknown),
-            },
-        )
-        for topic, partition in dict.fromkeys(entries)
-    )
+    """Returns the entries with the coordinator's error codes; no code means an unknown topic."""
+    codes = {(one.topic, one.partition): one.error_code for one in answered}
+    places = dict.fromkeys((topic, one.partition_index) for topic, one in entries)
+    found = ((t, p, codes.get((t.name or "", p), t.unknown)) for t, p in places)
+    return _by_topic((t, {"partition_index": p, "error_code": code}) for t, p, code in found)
 
 
 def _fetched(

@@ -55,17 +55,11 @@ class History:
         """Adds the generation of a group that has become Stable."""
         members = group.members.values()
         names = _names({one.member_id: one.group_instance_id or one.client_id for one in members})
-        self._add(
-            group.group_id,
-            StableGeneration(
-                group.generation_id,
-                now_ms,
-                group.protocol_name or "",
-                names.get(group.leader_id or "", ""),
-                {name: member_id for member_id, name in names.items()},
-                {names[one.member_id]: _partitions(one.assignment) for one in members},
-            ),
-        )
+        owned = {names[one.member_id]: _partitions(one.assignment) for one in members}
+        ids = {name: member_id for member_id, name in names.items()}
+        protocol, leader = group.protocol_name or "", names.get(group.leader_id or "", "")
+        new = StableGeneration(group.generation_id, now_ms, protocol, leader, ids, owned)
+        self._add(group.group_id, new)
 
     def is_new(self, group: AssigningGroup[Any, Any]) -> bool:
         """Returns whether the group is Stable in an epoch that is not recorded as the newest."""
@@ -101,10 +95,7 @@ def _names(wanted: dict[str, str]) -> dict[str, str]:
 def _owned(assigned: Any, cluster: Cluster) -> dict[str, list[int]]:
     """Returns topic -> partitions; in a streams group, subtopology -> numbers of active tasks."""
     if isinstance(assigned, MemberTasks):
-        tasks: dict[str, list[int]] = {}
-        for name, number in sorted(assigned.active):
-            tasks.setdefault(name, []).append(number)
-        return tasks
+        return by_topic(sorted(assigned.active))
     return {cluster.name_of(topic): sorted(numbers) for topic, numbers in assigned.items()}
 
 

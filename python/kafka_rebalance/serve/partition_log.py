@@ -10,9 +10,10 @@ log, or its transaction is open; a real broker knows it for a day.
 
 import asyncio
 from bisect import bisect_left
-from collections.abc import Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterable, Iterator
 from itertools import islice
 from operator import attrgetter
+from typing import TypeVar
 
 from kafka_rebalance.errors import WireError
 from kafka_rebalance.frozen import Frozen
@@ -20,6 +21,7 @@ from kafka_rebalance.frozen import Frozen
 from .batches import NO_PRODUCER, Batch, Refused, is_commit
 from .frames import KafkaError
 
+_T = TypeVar("_T")
 _REMEMBERED = 5
 """The number of a producer's newest batches that are recognised as repeats, as in Kafka."""
 KEPT = 7 / 8
@@ -49,6 +51,29 @@ class Waiter(asyncio.Event):
     def __init__(self, *, committed: bool) -> None:
         super().__init__()
         self.committed, self.missing = committed, 0
+
+    async def until(
+        self,
+        attempt: "Callable[[Waiter], Awaitable[_T | None]]",
+        watched: "Iterable[set[Waiter]]",
+        wait_s: float,
+    ) -> _T | None:
+        """Attempts now, and each time this is set, until there is a result; None after the time.
+
+        The waiter is in the `watched` sets, whose owners set it, meanwhile.
+        """
+        for each in watched:
+            each.add(self)
+        try:
+            async with asyncio.timeout(wait_s):
+                while (found := await attempt(self)) is None:
+                    await self.wait()
+                return found
+        except TimeoutError:
+            return None
+        finally:
+            for each in watched:
+                each.discard(self)
 
     def appended(self, size: int, *, stable: bool) -> None:
         self.missing -= size
@@ -86,7 +111,6 @@ class PartitionLog:
 
     @property
     def open(self) -> dict[int, int]:
-        """Returns producer id -> epoch of each open transaction."""
         return {one: self._producers[one].epoch for one in self._open}
 
     def append(self, batch: Batch) -> int:
@@ -195,7 +219,6 @@ class PartitionLog:
                 self.size -= _PRODUCER_BYTES
 
     def _index(self, offset: int) -> int:
-        """Returns the index of the batch that holds the offset."""
         return bisect_left(self._batches, offset, key=attrgetter("last_offset"))
 
     def read(self, offset: int, most_bytes: int, before: int, *, whole: bool) -> list[Batch]:
@@ -222,7 +245,6 @@ class PartitionLog:
         return [one for one in self._aborted[first:] if one.first_offset < before]
 
     def is_aborted(self, batch: Batch) -> bool:
-        """Returns whether the batch belongs to an aborted transaction."""
         found = self.aborted(batch.base_offset, batch.last_offset + 1)
         return batch.is_transactional and any(one.producer_id == batch.producer_id for one in found)
 

@@ -13,26 +13,13 @@ from kafka_rebalance.errors import GroupError
 from kafka_rebalance.group.contract import parse
 from kafka_rebalance.group.model import Member
 from kafka_rebalance.group.spec import GroupSpec
-from kafka_rebalance.wire.consumer_protocol import (
-    Subscription,
-    decode_subscription,
-    encode_cooperative_user_data,
-    encode_sticky_user_data,
-    encode_subscription,
-)
+from kafka_rebalance.wire import consumer_protocol as wire
+from kafka_rebalance.wire.classic_groups import JoinedMember
 
 from .cluster import ServedTopic
 from .frames import subscription
 
 _NO_GENERATION = -1
-
-
-class ProbeMember(NamedTuple):
-    """A made-up member, as the JoinGroup response lists it."""
-
-    member_id: str
-    group_instance_id: str | None
-    metadata: bytes
 
 
 class ProbeCase(NamedTuple):
@@ -41,7 +28,7 @@ class ProbeCase(NamedTuple):
     group_id: str
     assignor: str
     topics: tuple[ServedTopic, ...]
-    members: tuple[ProbeMember, ...]
+    members: tuple[JoinedMember, ...]
 
     @property
     def protocol(self) -> str:
@@ -49,7 +36,7 @@ class ProbeCase(NamedTuple):
 
     def subscribed(self) -> set[str]:
         """Returns the existing topics to which a member subscribes."""
-        wanted = {t for one in self.members for t in decode_subscription(one.metadata).topics}
+        wanted = {t for one in self.members for t in wire.decode_subscription(one.metadata).topics}
         return wanted & {topic.name for topic in self.topics}
 
 
@@ -65,13 +52,10 @@ def probe_case(line: str | bytes, assignor: str | None = None) -> ProbeCase:
     name = assignor or group.assignor
     if name is None:
         raise GroupError("assignor", "missing; name one for all lines with --assignor")
+    metadata = sent or [subscription_bytes(one, name) for one in group.members]
     members = tuple(
-        ProbeMember(
-            one.member_id,
-            one.group_instance_id,
-            sent[at] if sent else subscription_bytes(one, name),
-        )
-        for at, one in enumerate(group.members)
+        JoinedMember(one.member_id, one.group_instance_id, data)
+        for one, data in zip(group.members, metadata, strict=True)
     )
     topics = tuple(ServedTopic(one.name, one.partitions, one.racks) for one in group.topics)
     return ProbeCase(group.group_id, name, topics, members)
@@ -105,10 +89,10 @@ def subscription_bytes(member: Member, assignor: str) -> bytes:
     # Eager sticky members report their owned partitions only in the user data.
     owned = () if protocol == "sticky" else member.owned_partitions
     if member.subscription_version is None and not library:
-        sorted_as_java = Subscription(
+        sorted_as_java = wire.Subscription(
             member.topics, user_data, owned, member.generation_id, member.rack_id
         )
-        return encode_subscription(sorted_as_java)
+        return wire.encode_subscription(sorted_as_java)
     runs = groupby(owned, key=lambda tp: tp.topic)
     fields = {
         "topics": member.topics,
@@ -127,13 +111,13 @@ def _user_data(member: Member, protocol: str) -> bytes | None:
     if generation is None:
         generation = _or_none(member.generation_id)
     if protocol == "cooperative-sticky":
-        return None if member.user_data else encode_cooperative_user_data(generation)
+        return None if member.user_data else wire.encode_cooperative_user_data(generation)
     if protocol != "sticky" or member.user_data == "none":
         return None
     if not member.owned_partitions and generation < 0:
         return None
     written = _NO_GENERATION if member.user_data == "partitions" else generation
-    return encode_sticky_user_data(member.owned_partitions, written)
+    return wire.encode_sticky_user_data(member.owned_partitions, written)
 
 
 def _or_none(generation: int | None) -> int:

@@ -1,13 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The log of the groups on disk: one file of record batches in the format of a broker's segment.
+"""The logs on disk, of the groups and of each partition: batches as in a broker's segment.
 
-The file only grows, and a record is durable after `sync`. If the process is killed, the last
-batches may be torn (incomplete). `read` cuts the file at the first torn batch: no response has been
-sent for records from there on.
+    DIR/00000000000000000000.log             the groups
+    DIR/orders-0/00000000000000000000.log    partition 0 of `orders`
+
+A file only grows, until its topic is deleted. If the process is killed, the last batches may be
+torn (incomplete). `read` cuts a file at the first torn batch: no response has been sent for records
+from there on.
 """
 
 import contextlib
 import os
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -24,6 +28,7 @@ from .batches import (
     marker,
     new_batch,
 )
+from .cluster import is_legal
 
 FILE = f"{0:020}.log"
 
@@ -32,7 +37,9 @@ _CLOSED = -1
 
 
 class RecordLog:
-    """The log of one directory, which is created if it is absent.
+    """The log of the groups in one directory, which is made if it is absent.
+
+    A record is durable after `sync`.
 
     Errors: GroupError if another process has the log open, or on a system that is not POSIX.
     """
@@ -144,3 +151,56 @@ def _batch(append: Append, position: int, now_ms: int) -> tuple[bytes, int]:
             producer_epoch=epoch,
         )
     return batch.at(position).data, batch.record_count
+
+
+class RecordFiles:
+    """The partitions' files in one directory, which a `RecordLog` locks.
+
+    A batch is in its file before the producer gets an answer. As in Kafka, it is not synced: it is
+    kept if the process is killed, not if the machine fails. After a restart, records before the
+    start that DeleteRecords gave the partition are there again.
+    """
+
+    def __init__(self, directory: Path) -> None:
+        self._directory = directory
+        self.torn = 0
+        """The number of bytes that `read` cut off the ends of files: nobody was answered."""
+
+    def read(self, topic: str, partition: int) -> Iterator[Batch]:
+        """Yields a partition's batches; cuts its file at the first one that is not whole."""
+        path, whole = self._path(topic, partition), 0
+        if not path.exists():
+            return
+        with path.open("r+b") as file:
+            for batch in batches(file, size := path.stat().st_size):
+                whole += len(batch.data)
+                yield batch
+            if size > whole:
+                self.torn += size - whole
+                file.truncate(whole)
+
+    def places(self) -> Iterator[tuple[str, int]]:
+        """Yields the topic and number of each partition that has a file."""
+        for path in sorted(self._directory.glob(f"*-*/{FILE}")):
+            topic, _, number = path.parent.name.rpartition("-")
+            if number.isdecimal() and is_legal(topic):
+                yield topic, int(number)
+
+    def append(self, topic: str, partition: int, data: bytes) -> None:
+        """Writes a batch. Errors: OSError; the file is then as before."""
+        path = self._path(topic, partition)
+        path.parent.mkdir(exist_ok=True)
+        with path.open("ab", buffering=0) as file:
+            size, left = file.tell(), memoryview(data)
+            try:
+                while left:
+                    left = left[file.write(left) :]
+            except OSError:
+                file.truncate(size)
+                raise
+
+    def drop(self, topic: str, partition: int) -> None:
+        shutil.rmtree(self._path(topic, partition).parent, ignore_errors=True)
+
+    def _path(self, topic: str, partition: int) -> Path:
+        return self._directory / f"{topic}-{partition}" / FILE

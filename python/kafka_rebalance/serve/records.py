@@ -7,10 +7,12 @@ its partitions in each request.
 
 import asyncio
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from datetime import UTC, datetime
 from functools import partial
 from typing import Any
+
+from kafka_rebalance.errors import WireError
 
 from .batches import (
     MOST_BATCH_BYTES,
@@ -25,7 +27,7 @@ from .cluster import Cluster, is_legal
 from .connections import Limits
 from .frames import Asked, KafkaError
 from .partition_log import KEPT, PartitionLog, Waiter
-from .record_files import RecordFiles
+from .record_log import RecordFiles
 from .topic_configs import APPEND_TIME, MOST_BYTES, POLICY, TIMESTAMPS
 from .transactions import Ended, Place
 
@@ -35,22 +37,8 @@ _READ_COMMITTED = 1
 _ACKS = (-1, 0, 1)
 _ENDS = (-1, -2, -4)
 """The timestamps in ListOffsets that mean the end or the start of the log."""
-_PRODUCED = {"log_append_time": None, "record_errors": (), "error_message": None}
-# All fields except `error_code` of a partition whose answer is an error.
-_NOTHING = {
-    **_PRODUCED,
-    "base_offset": -1,
-    "offset": -1,
-    "timestamp": -1,
-    "leader_epoch": -1,
-    "low_watermark": -1,
-    "high_watermark": -1,
-    "last_stable_offset": -1,
-    "log_start_offset": -1,
-    "aborted_transactions": None,
-    "records": b"",
-}
-
+# What a partition has beside its error, where that is not the field's default.
+_NOTHING = {"base_offset": -1, "low_watermark": -1, "high_watermark": -1, "records": b""}
 _NO_KEY = {"batch_index_error_message": "Compacted topic cannot accept message without key."}
 _AT_ONCE = 500
 """After this many partitions of one request, other requests get their turn."""
@@ -68,6 +56,12 @@ class Records:
         self.size = 0
         self._cluster, self._limits, self._now_ms = cluster, limits, now_ms
         self._verified = verified
+        self.answers: dict[str, Callable[[Asked], Awaitable[Mapping[str, Any] | None]]] = {
+            "produce": self._produced,
+            "fetch": self._fetch,
+            "list_offsets": partial(self._topics, self._list_offset),
+            "delete_records": partial(self._topics, self._delete),
+        }
         self._logs: dict[tuple[str, int], PartitionLog] = {}
         self._files: RecordFiles | None = None
 
@@ -97,19 +91,6 @@ class Records:
             self._files.append(topic, partition, data)
         except OSError:
             raise Refused(KafkaError.kafka_storage_error) from None
-
-    async def answer(self, asked: Asked) -> Mapping[str, Any] | None:
-        """Returns the fields of the response; None for a request about something else."""
-        match asked.api:
-            case "produce":
-                return {"responses": await self._each(asked, "topic_data", self._produce)}
-            case "fetch":
-                return await self._fetch(asked)
-            case "list_offsets":
-                return {"topics": await self._each(asked, "topics", self._list_offset)}
-            case "delete_records":
-                return {"topics": await self._each(asked, "topics", self._delete)}
-        return None
 
     def log(self, topic: str, partition: int) -> PartitionLog:
         """Returns the log of a partition, which is created if it is absent."""
@@ -144,9 +125,8 @@ class Records:
                     await asyncio.sleep(0)
                 partition = _partition_of(one)
                 fields: dict[str, Any] = {"index": partition, "partition_index": partition}
-                error = self._cluster.error(asked, topic, partition)
                 try:
-                    if error is not KafkaError.none:
+                    if error := self._cluster.error(asked, topic, partition):
                         raise Refused(error)
                     name = self._cluster.named(topic)
                     fields |= {"error_code": error, **answer(asked, (name, partition), one)}
@@ -158,7 +138,20 @@ class Records:
             found.append({**ids, "partitions": each, "partition_responses": each})
         return found
 
+    async def _topics(self, answer: Callable[..., Any], asked: Asked) -> Mapping[str, Any]:
+        return {"topics": await self._each(asked, "topics", answer)}
+
     # Produce --------------------------------------------------------------------------------------
+
+    async def _produced(self, asked: Asked) -> Mapping[str, Any] | None:
+        """Returns None with acks 0. Errors: WireError, which ends the connection, for its error."""
+        found = await self._each(asked, "topic_data", self._produce)
+        if asked.body.acks != 0:
+            return {"responses": found}
+        for one in (one for topic in found for one in topic["partitions"]):
+            if one["error_code"]:
+                raise WireError(f"acks 0: {one['error_code'].name}")
+        return None
 
     def _produce(self, asked: Asked, place: tuple[str, int], one: Any) -> dict[str, Any]:
         settings = self._cluster.topics[place[0]].settings
@@ -168,8 +161,8 @@ class Records:
         if batch.is_transactional:
             if asked.body.transactional_id is None:
                 raise Refused(KafkaError.transactional_id_authorization_failed)
-            error = self._verified(asked, batch.producer_id, batch.producer_epoch, place)
-            if error is not KafkaError.none:
+            producer = (batch.producer_id, batch.producer_epoch)
+            if error := self._verified(asked, *producer, place):
                 raise Refused(error)
         if "compact" in settings.get(POLICY, ()):
             batch.check_keys()
@@ -178,8 +171,8 @@ class Records:
             batch = batch.appended(self._now_ms())
             appended = datetime.fromtimestamp(batch.max_timestamp / 1000, UTC)
         offset = self._append(log, log.append, batch)
-        fields = {"base_offset": offset, "log_start_offset": log.start, **_PRODUCED}
-        return {**fields, "log_append_time": appended}
+        placed = {"base_offset": offset, "log_start_offset": log.start}
+        return {**placed, "log_append_time": appended}
 
     def _append(self, log: PartitionLog, append: Callable[..., int], *given: Any) -> int:
         """Appends, and returns the offset; if all logs are too large, halves the largest one.
@@ -241,23 +234,15 @@ class Records:
             self.log(self._cluster.named(topic), one.partition)
             for topic in asked.body.topics
             for one in topic.partitions
-            if self._cluster.error(asked, topic, one.partition) is KafkaError.none
+            if not self._cluster.error(asked, topic, one.partition)
         ]
         wait_s = min(asked.body.max_wait.total_seconds(), self._limits.request_s)
-        until = asyncio.get_running_loop().time() + wait_s
         waiter = Waiter(committed=asked.body.isolation_level == _READ_COMMITTED)
-        for log in logs:
-            log.waiting.add(waiter)
-        try:
-            async with asyncio.timeout_at(until):
-                while (found := await self._read(asked, waiter)) is None:
-                    await waiter.wait()
-        except TimeoutError:
+        waiting = [log.waiting for log in logs]
+        found = await waiter.until(partial(self._read, asked), waiting, wait_s)
+        if found is None:
             found = await self._read(asked, waiter, least_bytes=0)
-        finally:
-            for log in logs:
-                log.waiting.discard(waiter)
-        return {"error_code": KafkaError.none, "session_id": 0, "responses": found}
+        return {"responses": found}
 
     async def _read(
         self, asked: Asked, waiter: Waiter, least_bytes: int | None = None
@@ -280,13 +265,12 @@ class Records:
             left -= len(data)
             waiter.missing -= len(data)
             end = found[-1].last_offset + 1 if found else one.fetch_offset
+            aborted = log.aborted(one.fetch_offset, end) if waiter.committed else None
             return {
                 "high_watermark": log.end,
                 "last_stable_offset": log.last_stable,
                 "log_start_offset": log.start,
-                "aborted_transactions": log.aborted(one.fetch_offset, end)
-                if waiter.committed
-                else None,
+                "aborted_transactions": aborted,
                 "records": data,
             }
 

@@ -13,6 +13,8 @@ import time
 import uuid
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Mapping
+from functools import cached_property
+from inspect import isawaitable
 from itertools import count
 from pathlib import Path
 from typing import Any, Self, cast
@@ -22,7 +24,6 @@ from kafka_rebalance.coordinator.config import CoordinatorConfig
 from kafka_rebalance.coordinator.coordinator import Coordinator
 from kafka_rebalance.coordinator.machine import events
 from kafka_rebalance.coordinator.machine.deadlines import SESSION, DeadlineKey
-from kafka_rebalance.errors import WireError
 from kafka_rebalance.wire.broker_groups import ConsumerGroupHeartbeat, ShareGroupHeartbeat
 from kafka_rebalance.wire.classic_groups import JoinGroup
 from kafka_rebalance.wire.error_codes import ErrorCode
@@ -30,18 +31,18 @@ from kafka_rebalance.wire.messages import GroupState, Request, Response, Tick
 from kafka_rebalance.wire.offsets import EndTransaction, OffsetCommit, TxnOffsetCommit
 from kafka_rebalance.wire.streams_groups import StreamsGroupHeartbeat
 
-from . import groups, topics
+from . import groups
 from .cluster import Cluster, ServedTopic
+from .configs import GroupConfigs
 from .connections import Answer, Connections, Limits
 from .faults import Broken, Fault, Faults
-from .frames import Asked, KafkaError, apis_of
-from .group_configs import GroupConfigs
+from .frames import APIS, Asked, KafkaError, apis_of
 from .history import History
-from .record_files import RecordFiles
-from .record_log import RecordLog
+from .record_log import RecordFiles, RecordLog
 from .records import Records
 from .share import Shares
 from .share_offsets import ShareOffsets
+from .topics import Controller
 from .transactions import Transactions
 
 MOST_GROUPS = 10_000
@@ -52,16 +53,6 @@ SWEEP_S = 600.0
 _TIMES_AT_A_MOMENT = 3
 _NO_LOG = "log_dir: without a log, groups cannot be read again, and nothing is synced"
 _NO_FAULT = Fault("")
-# Requests that only the coordinator of a group or of a transaction answers.
-_COORDINATED = {
-    *("join_group", "sync_group", "heartbeat", "leave_group", "describe_groups", "delete_groups"),
-    *("offset_commit", "offset_fetch", "offset_delete", "txn_offset_commit", "init_producer_id"),
-    *("add_partitions_to_txn", "add_offsets_to_txn", "end_txn", "describe_transactions"),
-    *("consumer_group_heartbeat", "consumer_group_describe"),
-    *("share_group_heartbeat", "share_group_describe"),
-    *("streams_group_heartbeat", "streams_group_describe", "describe_share_group_offsets"),
-    *("alter_share_group_offsets", "delete_share_group_offsets"),
-}
 _BROKER_ASSIGNS = (ConsumerGroupHeartbeat, ShareGroupHeartbeat, StreamsGroupHeartbeat)
 _MAKES_GROUP = (JoinGroup, OffsetCommit, TxnOffsetCommit, *_BROKER_ASSIGNS)
 _APPENDS_S = 0.005
@@ -75,14 +66,6 @@ def _epoch_clock() -> Callable[[], float]:
     """Returns a clock that shows the seconds since 1970 and never goes back."""
     start = time.time() - time.monotonic()
     return lambda: start + time.monotonic()
-
-
-def _check_unanswered(fields: Mapping[str, Any]) -> None:
-    """Raises a WireError, which closes the connection, if a Produce with acks 0 had an error."""
-    for topic in fields["responses"]:
-        for one in topic["partition_responses"]:
-            if one["error_code"] is not KafkaError.none:
-                raise WireError(f"acks 0: {one['error_code'].name}")
 
 
 class Server:
@@ -201,7 +184,7 @@ class Server:
         fault = self.faults.of(asked) or _NO_FAULT
         if fault.error is not None:
             asked = asked._replace(error=KafkaError(int(fault.error)))
-        elif asked.api in _COORDINATED and not self.cluster.is_coordinator(asked.port):
+        elif APIS[asked.api].is_coordinated and not self.cluster.is_coordinator(asked.port):
             asked = asked._replace(error=KafkaError.not_coordinator)
         answer = await self._answered(asked, host)
         if fault.delay_ms:
@@ -210,35 +193,27 @@ class Server:
             return Broken(answer, 0 if fault.lost else fault.cut_at or 0, fault.lost)
         return answer
 
+    @cached_property
+    def _answers(self) -> Mapping[str, Callable[[Asked], Any]]:
+        """The functions that answer all requests except those to the coordinator."""
+        return {
+            **self.cluster.answers,
+            **self.records.answers,
+            **self._share_offsets.answers,
+            **Controller(self.cluster, self.group_configs, self._forget).answers,
+            **dict.fromkeys(("share_fetch", "share_acknowledge"), self._share),
+        }
+
     async def _answered(self, asked: Asked, host: str) -> Mapping[str, Any] | Response | None:
-        fields = self.cluster.answer(asked) or await self.records.answer(asked)
-        if fields is not None:
-            if asked.api == "produce" and asked.body.acks == 0:
-                _check_unanswered(fields)
-                return None
-            return fields
-        shared = await self.shares.answer(asked)
-        if shared is not None:
-            self._wake()
-            return shared
         for one in self._share_offsets.makes(asked):
             await self._ask(one, asked._replace(version=1), host)
-        offsets = self._share_offsets.answer(asked)
-        if offsets is not None:
-            return offsets
-        changed = topics.answer(self.cluster, self.group_configs, asked)
-        if changed is not None:
-            fields, deleted = changed
-            if deleted:
-                self.records.drop([(one.name, p) for one in deleted for p in range(one.partitions)])
-                self.shares.forget()
-                gone = tuple((one.name, one.topic_id) for one in deleted)
-                self._handle(events.PartitionsDeleted(topics=gone))
+        if asked.api in self._answers:
+            made = self._answers[asked.api](asked)
+            fields: Mapping[str, Any] | None = await made if isawaitable(made) else made
             return fields
-        fields = await self._transact(asked, host)
-        if fields is not None:
+        if (fields := await self._transact(asked, host)) is not None:
             return fields
-        if asked.api == "txn_offset_commit" and asked.error is KafkaError.none:
+        if asked.api == "txn_offset_commit" and not asked.error:
             body = asked.body
             error = self._transactions.verified(
                 asked, body.producer_id, body.producer_epoch, body.group_id
@@ -250,6 +225,17 @@ class Server:
         if asked.api == "delete_groups":
             self.shares.forget()
         return answer
+
+    async def _share(self, asked: Asked) -> Mapping[str, Any]:
+        fields = await self.shares.answer(asked)
+        self._wake()
+        return fields
+
+    def _forget(self, deleted: list[events.ClusterTopic]) -> None:
+        self.records.drop([(one.name, p) for one in deleted for p in range(one.partitions)])
+        self.shares.forget()
+        gone = tuple((one.name, one.topic_id) for one in deleted)
+        self._handle(events.PartitionsDeleted(topics=gone))
 
     async def _transact(self, asked: Asked, host: str) -> Mapping[str, Any] | None:
         """Answers a request about a transaction; None for another request."""
@@ -274,7 +260,7 @@ class Server:
         return fields
 
     async def _ask(self, request: Request, asked: Asked, host: str) -> Any:
-        if asked.error is not KafkaError.none:
+        if asked.error:
             return request.refused(cast(ErrorCode, asked.error))
         known = self.coordinator.groups()
         if (
@@ -329,19 +315,13 @@ class Server:
 
     def _carry_out(self, effect: events.Effect) -> None:
         match effect:
-            case events.Respond(request_id, response):
-                self._respond(request_id, response)
-            case events.Drop(request_id):
-                self._respond(request_id, None)
+            case events.Respond(request_id) | events.Drop(request_id):
+                answer = self._parked.pop(request_id, None)
+                if answer is not None and not answer.done():
+                    answer.set_result(getattr(effect, "response", None))
             case events.Unreadable(position, problem):
                 refused = "a broker cannot load this log, so all its groups are refused"
                 self.unreadable.append(f"record {position}: {problem}; {refused}")
-
-    def _respond(self, request_id: int, response: Any) -> None:
-        # A client that has left no longer waits for its response.
-        answer = self._parked.pop(request_id, None)
-        if answer is not None and not answer.done():
-            answer.set_result(response)
 
     async def _sleep(self, ms: int) -> None:
         """Waits until this time has passed on the server's clock."""
@@ -423,10 +403,14 @@ class Server:
             for one in appended:
                 self._handle(one)
 
-    def slow_disk(self, ms: int) -> None:
-        """Makes each sync last `ms` longer. Errors: ValueError without a log, or if `ms` < 0."""
+    def _known_log(self) -> RecordLog:
         if self._log is None:
             raise ValueError(_NO_LOG)
+        return self._log
+
+    def slow_disk(self, ms: int) -> None:
+        """Makes each sync last `ms` longer. Errors: ValueError without a log, or below 0."""
+        self._known_log()
         if ms < 0:
             raise ValueError(f"ms: {ms} is less than 0")
         self.sync_ms = ms
@@ -437,15 +421,13 @@ class Server:
 
     def reload(self) -> None:
         """Coordinates the groups in the log again. Errors: ValueError without a log."""
-        if self._log is None:
-            raise ValueError(_NO_LOG)
+        log = self._known_log()
         self._handle(events.LoadStarted())
-        self._load(self._log)
+        self._load(log)
 
     async def move_coordinator(self) -> None:
         """Makes a new broker the coordinator: it has a port of its own, and reads the log."""
-        if self._log is None:
-            raise ValueError(_NO_LOG)
+        self._known_log()
         _, port = await self.connections.listen()
         self.cluster.move_coordinator(port)
         self.unload()

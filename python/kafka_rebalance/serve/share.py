@@ -16,7 +16,6 @@ Source   SharePartition, SharePartitionManager, ShareSessionContext of Kafka; KI
          KIP-1222.
 """
 
-import asyncio
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from heapq import heappop, heappush
 from itertools import islice, takewhile
@@ -24,9 +23,9 @@ from typing import Any, NamedTuple
 
 from .batches import Batch, Refused
 from .cluster import MOST_PARTITIONS, Cluster
+from .configs import GroupConfigs
 from .connections import Limits
 from .frames import Asked, KafkaError
-from .group_configs import GroupConfigs
 from .partition_log import PartitionLog, Waiter
 from .records import FETCH_BYTES, Records
 
@@ -227,16 +226,14 @@ class Shares:
         self._partitions: dict[tuple[str, Place], SharePartition] = {}
         self._locks: list[tuple[int, str, Place]] = []
 
-    async def answer(self, asked: Asked) -> Mapping[str, Any] | None:
-        """Returns the fields of the response; None for a request about something else."""
-        if asked.api not in ("share_fetch", "share_acknowledge"):
-            return None
+    async def answer(self, asked: Asked) -> Mapping[str, Any]:
+        """Returns the fields of the response to a ShareFetch or ShareAcknowledge."""
         try:
-            if asked.error is not KafkaError.none:
+            if asked.error:
                 raise Refused(asked.error)
             return await self._answered(asked)
         except Refused as refused:
-            return {**_NOTHING, "error_code": refused.error}
+            return {"error_code": refused.error}
 
     async def _answered(self, asked: Asked) -> Mapping[str, Any]:
         body = asked.body
@@ -244,8 +241,9 @@ class Shares:
         renews = getattr(body, "is_renew_ack", False)
         if body.group_id is None or not 0 < len(key[1]) <= _MOST_ID:
             raise Refused(KafkaError.invalid_request)
-        if renews and asked.api == "share_fetch" and _fetches(body):
-            raise Refused(KafkaError.invalid_request)
+        limits = (getattr(body, f"max_{one}", 0) for one in ("bytes", "records", "wait"))
+        if renews and asked.api == "share_fetch" and any((*limits, body.min_bytes)):
+            raise Refused(KafkaError.invalid_request)  # it asks for records, too
         if key[0] not in self._groups():
             raise Refused(KafkaError.group_id_not_found)
         given = {
@@ -272,7 +270,7 @@ class Shares:
                 raise Refused(KafkaError.share_session_limit_reached)
             await self._fetch(asked, key, session, found)
         lock_ms = self._configs.value(key[0], "share.record.lock.duration.ms")
-        return {**_NOTHING, "acquisition_lock_timeout": lock_ms, "responses": _by_topic(found)}
+        return {"acquisition_lock_timeout": lock_ms, "responses": _by_topic(found)}
 
     # Sessions -------------------------------------------------------------------------------------
 
@@ -313,7 +311,6 @@ class Shares:
                     partition.release(member)
 
     def disconnected(self, connection: int) -> None:
-        """Ends the sessions of a connection."""
         for key in [k for k, one in self._sessions.items() if one.connection == connection]:
             self._close(key)
 
@@ -372,8 +369,7 @@ class Shares:
     def _acknowledge(self, asked: Asked, key: Key, topic_id: Any, one: Any) -> KafkaError:
         group_id, member = key
         topic = _Topic(topic_id)
-        error = self._cluster.error(asked, topic, one.partition_index)
-        if error is not KafkaError.none:
+        if error := self._cluster.error(asked, topic, one.partition_index):
             return error
         if not _fit(one.acknowledgement_batches, asked.version):
             return KafkaError.invalid_request
@@ -390,28 +386,20 @@ class Shares:
         self, asked: Asked, key: Key, session: _Session, found: dict[Any, dict[str, Any]]
     ) -> None:
         """Waits for records, for `max_wait` at most, and adds them to `found`."""
-        waiter = Waiter(committed=False)
         wait_s = min(asked.body.max_wait.total_seconds(), self._limits.request_s)
-        until = asyncio.get_running_loop().time() + (0 if found else wait_s)
         watched: list[set[Waiter]] = []
         for topic_id, index in session.places:
             topic = _Topic(topic_id)
-            if self._cluster.error(asked, topic, index) is KafkaError.none:
+            if not self._cluster.error(asked, topic, index):
                 place = (self._cluster.named(topic), index)
                 watched.append(self._records.log(*place).waiting)
                 watched.append(self._partition(key[0], place).waiting)
-        for one in watched:
-            one.add(waiter)
-        try:
-            async with asyncio.timeout_at(until):
-                while not self._acquire(asked, key, session, found):
-                    await waiter.wait()
-                    waiter.clear()
-        except TimeoutError:
-            pass
-        finally:
-            for one in watched:
-                one.discard(waiter)
+
+        async def attempt(waiter: Waiter) -> bool | None:
+            waiter.clear()
+            return self._acquire(asked, key, session, found) or None
+
+        await Waiter(committed=False).until(attempt, watched, 0 if found else wait_s)
 
     def _acquire(
         self, asked: Asked, key: Key, session: _Session, found: dict[Any, dict[str, Any]]
@@ -430,8 +418,7 @@ class Shares:
         some, due = False, self._due(group_id)
         for topic_id, index in list(session.places):
             topic = _Topic(topic_id)
-            error = self._cluster.error(asked, topic, index)
-            if error is not KafkaError.none:
+            if error := self._cluster.error(asked, topic, index):
                 found.setdefault((topic_id, index), {})["error_code"] = error
                 some = True
                 continue
@@ -455,14 +442,7 @@ class Shares:
         return some
 
 
-def _fetches(body: Any) -> bool:
-    """Returns whether a fetch also asks for records; one that renews locks must not."""
-    return bool(body.max_bytes or body.min_bytes or body.max_records or body.max_wait)
-
-
 class _Topic(NamedTuple):
-    """A topic that a request names by id."""
-
     topic_id: Any
 
 
@@ -480,24 +460,8 @@ def _fit(batches: Iterable[Any], version: int) -> bool:
     return True
 
 
-_NOTHING = {
-    "error_code": KafkaError.none,
-    "acquisition_lock_timeout": 0,
-    "responses": (),
-    "node_endpoints": (),
-}
-_PARTITION = {
-    "error_code": KafkaError.none,
-    "acknowledge_error_code": 0,
-    "current_leader": {"leader_id": 0, "leader_epoch": 0},
-    "records": b"",
-    "acquired_records": (),
-}
-
-
 def _by_topic(found: Mapping[tuple[Any, int], dict[str, Any]]) -> list[dict[str, Any]]:
     topics: dict[Any, list[dict[str, Any]]] = {}
     for (topic_id, partition), fields in found.items():
-        one = {**_PARTITION, "partition_index": partition, **fields}
-        topics.setdefault(topic_id, []).append(one)
+        topics.setdefault(topic_id, []).append({"partition_index": partition, **fields})
     return [{"topic_id": topic, "partitions": several} for topic, several in topics.items()]

@@ -9,11 +9,12 @@ Source   GroupCoordinatorService, GroupMetadataManager (alterShareGroupOffsets,
 """
 
 import uuid
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from typing import Any, NamedTuple
 
 from kafka_rebalance.wire.broker_groups import LEAVE_EPOCH, ShareGroupHeartbeat
+from kafka_rebalance.wire.consumer_protocol import by_topic
 
 from .cluster import Cluster
 from .frames import Asked, KafkaError
@@ -31,9 +32,9 @@ class ShareOffsets(NamedTuple):
     groups: Callable[[], Mapping[str, Any]]
 
     def makes(self, asked: Asked) -> tuple[ShareGroupHeartbeat, ...]:
-        """Returns heartbeats of a member that joins and leaves, to create the group, or ()."""
-        makes = asked.api == "alter_share_group_offsets" and asked.error is KafkaError.none
-        if not makes or asked.body.group_id in self.groups():
+        """Returns the heartbeats by which a member joins and leaves, to make the group; or ()."""
+        makes = asked.api == "alter_share_group_offsets"
+        if not makes or asked.error or asked.body.group_id in self.groups():
             return ()
         names = tuple(one.topic_name for one in asked.body.topics)
         who = partial(
@@ -41,57 +42,51 @@ class ShareOffsets(NamedTuple):
         )
         return who(subscribed_topic_names=names), who(member_epoch=LEAVE_EPOCH)
 
-    def answer(self, asked: Asked) -> Mapping[str, Any] | None:
-        """Returns the fields of the response; None for a request about something else."""
-        match asked.api:
-            case "describe_share_group_offsets":
-                return {"groups": [self._described(asked, one) for one in asked.body.groups]}
-            case "alter_share_group_offsets":
-                return self._changed(asked, self._altered)
-            case "delete_share_group_offsets":
-                return self._changed(asked, self._deleted)
-        return None
+    @property
+    def answers(self) -> dict[str, Callable[[Asked], Mapping[str, Any]]]:
+        return {
+            "describe_share_group_offsets": self._describe,
+            "alter_share_group_offsets": lambda asked: self._changed(asked, self._altered),
+            "delete_share_group_offsets": lambda asked: self._changed(asked, self._deleted),
+        }
 
     def _group_error(self, asked: Asked, group_id: str) -> KafkaError:
         group = self.groups().get(group_id)
-        if asked.error is not KafkaError.none:
-            return asked.error
         is_share = group is not None and group.group_type == "share"
-        return KafkaError.none if is_share else KafkaError.group_id_not_found
+        return asked.error or (KafkaError.none if is_share else KafkaError.group_id_not_found)
+
+    def _describe(self, asked: Asked) -> Mapping[str, Any]:
+        return {"groups": [self._described(asked, one) for one in asked.body.groups]}
 
     def _described(self, asked: Asked, one: Any) -> dict[str, Any]:
         error = self._group_error(asked, one.group_id)
-        topics: dict[str, Sequence[int]] = {}
-        if error is KafkaError.none and one.topics is None:
-            for name, partition in sorted(self.shares.places(one.group_id)):
-                topics[name] = (*topics.get(name, ()), partition)
-        elif error is KafkaError.none:
+        if error or one.topics is None:
+            topics = {} if error else by_topic(sorted(self.shares.places(one.group_id)))
+        else:
             topics = {topic.topic_name: topic.partitions for topic in one.topics}
         each = [
             self._topic(name, [self._start(one.group_id, name, p) for p in partitions])
             for name, partitions in topics.items()
         ]
-        found = {"error_code": error, "error_message": None, "topics": each}
-        return {"group_id": one.group_id, **found}
+        return {"group_id": one.group_id, "error_code": error, "topics": each}
 
     def _start(self, group_id: str, name: str, partition: int) -> dict[str, Any]:
         is_there = self.cluster.has(name, partition)
         found = self.shares.position(group_id, (name, partition)) if is_there else None
         start, lag = (_NO_OFFSET, _NO_OFFSET) if found is None else found
         error = KafkaError.none if is_there else _UNKNOWN
-        fields = {"start_offset": start, "lag": lag, "leader_epoch": 0}
-        return {"partition_index": partition, "error_code": error, **fields, "error_message": None}
+        fields = {"partition_index": partition, "error_code": error}
+        return {**fields, "start_offset": start, "lag": lag}
 
     def _changed(
         self, asked: Asked, change: Callable[[str, Any], dict[str, Any]]
     ) -> Mapping[str, Any]:
         group_id = asked.body.group_id
         error = self._group_error(asked, group_id)
-        if error is KafkaError.none and self.groups()[group_id].members:
+        if not error and self.groups()[group_id].members:
             error = KafkaError.non_empty_group
-        topics = asked.body.topics if error is KafkaError.none else ()
-        each = [change(group_id, one) for one in topics]
-        return {"error_code": error, "error_message": None, "responses": each}
+        each = [] if error else [change(group_id, one) for one in asked.body.topics]
+        return {"error_code": error, "responses": each}
 
     def _altered(self, group_id: str, one: Any) -> dict[str, Any]:
         partitions = []
@@ -100,8 +95,8 @@ class ShareOffsets(NamedTuple):
             if is_there:
                 place = (one.topic_name, each.partition_index)
                 self.shares.start_at(group_id, place, each.start_offset)
-            fields = {"partition_index": each.partition_index, "error_message": None}
-            partitions.append({**fields, "error_code": KafkaError.none if is_there else _UNKNOWN})
+            error = KafkaError.none if is_there else _UNKNOWN
+            partitions.append({"partition_index": each.partition_index, "error_code": error})
         return self._topic(one.topic_name, partitions)
 
     def _deleted(self, group_id: str, one: Any) -> dict[str, Any]:

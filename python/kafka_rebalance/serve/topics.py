@@ -2,7 +2,7 @@
 """Answers requests for the controller: to create, grow and delete topics, and to set configs."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from kafka_rebalance.coordinator.machine.events import ClusterTopic
@@ -10,9 +10,8 @@ from kafka_rebalance.errors import GroupError
 
 from .batches import Refused
 from .cluster import MOST_PARTITIONS, NODE, TOO_MANY, Cluster, ServedTopic, is_legal
-from .configs import Configs, changed
+from .configs import GROUP, Configs, GroupConfigs, changed
 from .frames import Asked, KafkaError
-from .group_configs import GROUP, GroupConfigs
 from .topic_configs import TOPIC, TopicConfigs
 
 _SENDER_CHOOSES = -1
@@ -20,158 +19,149 @@ _BROKER, _LOGGER, _METRICS = 4, 8, 16
 """The numbers of the other types of resources in DescribeConfigs."""
 
 
-def answer(
-    cluster: Cluster, groups: GroupConfigs, asked: Asked
-) -> tuple[Mapping[str, Any], list[ClusterTopic]] | None:
-    """Returns the fields of the response and the deleted topics; None for another request."""
-    configs: Mapping[int, Configs] = {TOPIC: TopicConfigs(cluster), GROUP: groups}
-    match asked.api:
-        case "create_topics":
-            return {"topics": _each(asked, lambda one: _create(cluster, one, asked.body))}, []
-        case "create_partitions":
-            return {"results": _each(asked, lambda one: _grow(cluster, one, asked.body))}, []
-        case "delete_topics":
-            return _delete(cluster, asked)
-        case "describe_configs":
-            return {
-                "results": [_described(configs, one, asked) for one in asked.body.resources]
-            }, []
-        case "incremental_alter_configs" | "alter_configs":
-            several = asked.body.resources
-            named = Counter((one.resource_type, one.resource_name) for one in several)
-            twice = [named[one.resource_type, one.resource_name] > 1 for one in several]
-            answers = zip(several, twice, strict=True)
-            altered = [_altered(configs, one, asked, is_repeated=n) for one, n in answers]
-            return {"responses": altered}, []
-        case "list_config_resources":
-            return _listed(cluster, groups, asked), []
-    return None
+class Controller:
+    """Changes the topics of a cluster; `deleted` is called with each list of deleted topics."""
 
+    def __init__(
+        self, cluster: Cluster, groups: GroupConfigs, deleted: Callable[[list[ClusterTopic]], None]
+    ) -> None:
+        self._cluster, self._groups, self._deleted = cluster, groups, deleted
+        self._configs: Mapping[int, Configs] = {TOPIC: TopicConfigs(cluster), GROUP: groups}
+        self.answers: Mapping[str, Callable[[Asked], Mapping[str, Any]]] = {
+            "create_topics": lambda asked: {"topics": self._each(asked, self._create)},
+            "create_partitions": lambda asked: {"results": self._each(asked, self._grow)},
+            "delete_topics": self._delete,
+            "describe_configs": self._describe,
+            "alter_configs": self._alter,
+            "incremental_alter_configs": self._alter,
+            "list_config_resources": self._list,
+        }
 
-def _described(configs: Mapping[int, Configs], one: Any, asked: Asked) -> dict[str, Any]:
-    """Returns a resource's settings; none for a broker, where all settings have their defaults."""
-    found, error = configs.get(one.resource_type), asked.error
-    listed: list[dict[str, Any]] = []
-    try:
-        if found is not None and error is KafkaError.none:
-            listed = found.described(one.resource_name, one.configuration_keys)
-    except Refused as wrong:
-        error = wrong.error
-    return {**_resource(one), "error_code": error, "error_message": None, "configs": listed}
+    # Topics ---------------------------------------------------------------------------------------
 
+    def _each(
+        self, asked: Asked, change: Callable[[Any, Any], Mapping[str, Any]]
+    ) -> list[dict[str, Any]]:
+        """Returns the result of `change` for each topic; one that is listed twice is refused."""
+        topics, found = asked.body.topics, []
+        named = Counter(one.name for one in topics)
+        for one in topics:
+            try:
+                if asked.error or named[one.name] > 1:
+                    raise Refused(asked.error or KafkaError.invalid_request)
+                found.append({"name": one.name, **change(one, asked.body)})
+            except Refused as wrong:
+                refused = {"error_code": wrong.error, "error_message": wrong.message}
+                found.append({"name": one.name, **refused})
+        return found
 
-def _altered(
-    configs: Mapping[int, Configs], one: Any, asked: Asked, *, is_repeated: bool
-) -> dict[str, Any]:
-    found, error, message = configs.get(one.resource_type), asked.error, None
-    try:
-        if is_repeated:
-            raise Refused(KafkaError.invalid_request, "a resource is listed twice")
-        if found is None:
-            raise Refused(KafkaError.invalid_request, "only groups and topics have settings here")
-        if error is KafkaError.none:
-            found.alter(one, asked)
-    except Refused as wrong:
-        error, message = wrong.error, str(wrong)
-    return {**_resource(one), "error_code": error, "error_message": message}
+    def _create(self, one: Any, body: Any) -> dict[str, Any]:
+        cluster, configs = self._cluster, self._configs[TOPIC]
+        asks_for = len(one.assignments) or one.num_partitions
+        number = 1 if asks_for == _SENDER_CHOOSES else asks_for
+        if not is_legal(one.name):
+            raise Refused(KafkaError.invalid_topic_exception)
+        if one.name in cluster.topics:
+            raise Refused(KafkaError.topic_already_exists, f"Topic '{one.name}' already exists.")
+        if number < 1:
+            raise Refused(KafkaError.invalid_partitions)
+        if not one.assignments and one.replication_factor not in (_SENDER_CHOOSES, 1):
+            raise Refused(KafkaError.invalid_replication_factor, "there is one broker")
+        if cluster.partitions + number > MOST_PARTITIONS:
+            raise Refused(KafkaError.policy_violation, TOO_MANY)
+        given = {config.name: config.value for config in one.configs}
+        try:
+            settings = changed(configs.settings, {}, given)
+        except GroupError as wrong:
+            raise Refused(KafkaError.invalid_config, str(wrong)) from None
+        topic_id = None
+        if not getattr(body, "validate_only", False):
+            cluster.add(ServedTopic(one.name, number, settings=settings))
+            topic_id = cluster.topic_id(one.name)
+        made = {"topic_id": topic_id, "num_partitions": number, "replication_factor": 1}
+        return {**made, "configs": configs.listed(settings)}
+
+    def _grow(self, one: Any, body: Any) -> dict[str, Any]:
+        topic = self._cluster.topics.get(one.name)
+        if topic is None:
+            raise Refused(KafkaError.unknown_topic_or_partition)
+        if one.count <= topic.partitions:
+            message = f"the topic has {topic.partitions} partitions, {one.count} are not more"
+            raise Refused(KafkaError.invalid_partitions, message)
+        if self._cluster.partitions + one.count - topic.partitions > MOST_PARTITIONS:
+            raise Refused(KafkaError.policy_violation, TOO_MANY)
+        if not body.validate_only:
+            self._cluster.grow(one.name, one.count)
+        return {}
+
+    def _delete(self, asked: Asked) -> dict[str, Any]:
+        # Up to version 5, a request has only names of topics; later, names or ids.
+        cluster, by_name = self._cluster, getattr(asked.body, "topic_names", None)
+        answers: list[dict[str, Any]] = []
+        deleted = []
+        for one in asked.body.topics if by_name is None else by_name:
+            name = one if by_name is not None else one.name
+            topic = cluster.topics.get(one) if by_name is not None else cluster.find(one)
+            if topic is not None and not asked.error:
+                answers.append({"name": topic.name, "topic_id": cluster.topic_id(topic.name)})
+                deleted.append(cluster.remove(topic.name))
+            elif name is not None or asked.error:
+                unknown = KafkaError.unknown_topic_or_partition
+                answers.append({"name": name, "error_code": asked.error or unknown})
+            else:
+                unknown = KafkaError.unknown_topic_id
+                answers.append({"topic_id": one.topic_id, "error_code": unknown})
+        if deleted:
+            self._deleted(deleted)
+        return {"responses": answers}
+
+    # Settings -------------------------------------------------------------------------------------
+
+    def _describe(self, asked: Asked) -> dict[str, Any]:
+        """Returns resources' settings; brokers have none, because they all have the defaults."""
+        results = []
+        for one in asked.body.resources:
+            fields = {**_resource(one), "error_code": asked.error}
+            configs = None if asked.error else self._configs.get(one.resource_type)
+            try:
+                if configs is not None:
+                    keys = one.configuration_keys
+                    fields["configs"] = configs.described(one.resource_name, keys)
+            except Refused as wrong:
+                fields["error_code"] = wrong.error
+            results.append(fields)
+        return {"results": results}
+
+    def _alter(self, asked: Asked) -> dict[str, Any]:
+        named = Counter((one.resource_type, one.resource_name) for one in asked.body.resources)
+        responses = []
+        for one in asked.body.resources:
+            fields = {**_resource(one), "error_code": asked.error}
+            configs, wrong = self._configs.get(one.resource_type), KafkaError.invalid_request
+            try:
+                if named[one.resource_type, one.resource_name] > 1:
+                    raise Refused(wrong, "a resource is listed twice")
+                if configs is None:
+                    raise Refused(wrong, "only groups and topics have settings here")
+                if not asked.error:
+                    configs.alter(one, asked)
+            except Refused as refused:
+                fields |= {"error_code": refused.error, "error_message": str(refused)}
+            responses.append(fields)
+        return {"responses": responses}
+
+    def _list(self, asked: Asked) -> dict[str, Any]:
+        """Returns the resources that may have settings; version 0 asks only for client metrics."""
+        broker, topics = [str(NODE)], self._cluster.topics
+        names: dict[int, Iterable[str]] = {TOPIC: topics, _BROKER: broker, _LOGGER: broker}
+        names |= {_METRICS: (), GROUP: self._groups.groups()}
+        kinds = getattr(asked.body, "resource_types", (_METRICS,)) or names
+        error = asked.error if set(kinds) <= set(names) else KafkaError.unsupported_version
+        kinds = () if error else kinds
+        found = [(kind, name) for kind in kinds for name in names[kind]]
+        listed = [{"resource_type": kind, "resource_name": name} for kind, name in found]
+        return {"error_code": error, "config_resources": listed}
 
 
 def _resource(one: Any) -> dict[str, Any]:
     return {"resource_type": one.resource_type, "resource_name": one.resource_name}
-
-
-def _listed(cluster: Cluster, groups: GroupConfigs, asked: Asked) -> dict[str, Any]:
-    """Returns the resources that may have settings; version 0 asks only for client metrics."""
-    broker = [str(NODE)]
-    names: dict[int, Iterable[str]] = {TOPIC: cluster.topics, _BROKER: broker, _LOGGER: broker}
-    names |= {_METRICS: (), GROUP: groups.groups()}
-    kinds = getattr(asked.body, "resource_types", (_METRICS,)) or names
-    error = asked.error if set(kinds) <= set(names) else KafkaError.unsupported_version
-    kinds = kinds if error is KafkaError.none else ()
-    found = [{"resource_name": one, "resource_type": kind} for kind in kinds for one in names[kind]]
-    return {"error_code": error, "config_resources": found}
-
-
-def _each(asked: Asked, change: Any) -> list[dict[str, Any]]:
-    named = Counter(one.name for one in asked.body.topics)
-    if asked.error is not KafkaError.none:
-        return [_refused(one, asked.error) for one in asked.body.topics]
-    return [
-        change(one) if named[one.name] == 1 else _refused(one, KafkaError.invalid_request)
-        for one in asked.body.topics
-    ]
-
-
-def _refused(one: Any, error: KafkaError, message: str | None = None) -> dict[str, Any]:
-    return {
-        "name": one.name,
-        "topic_id": None,
-        "error_code": error,
-        "error_message": message,
-        "topic_config_error_code": 0,
-        "num_partitions": -1,
-        "replication_factor": -1,
-        "configs": None,
-    }
-
-
-def _create(cluster: Cluster, one: Any, body: Any) -> dict[str, Any]:
-    asks_for = len(one.assignments) or one.num_partitions
-    number = 1 if asks_for == _SENDER_CHOOSES else asks_for
-    if not is_legal(one.name):
-        return _refused(one, KafkaError.invalid_topic_exception)
-    if one.name in cluster.topics:
-        return _refused(one, KafkaError.topic_already_exists, f"Topic '{one.name}' already exists.")
-    if number < 1:
-        return _refused(one, KafkaError.invalid_partitions)
-    if not one.assignments and one.replication_factor not in (_SENDER_CHOOSES, 1):
-        return _refused(one, KafkaError.invalid_replication_factor, "there is one broker")
-    if cluster.partitions + number > MOST_PARTITIONS:
-        return _refused(one, KafkaError.policy_violation, TOO_MANY)
-    configs = TopicConfigs(cluster)
-    try:
-        settings = changed(configs.settings, {}, {given.name: given.value for given in one.configs})
-    except GroupError as wrong:
-        return _refused(one, KafkaError.invalid_config, str(wrong))
-    answered = {**_refused(one, KafkaError.none), "num_partitions": number, "replication_factor": 1}
-    answered["configs"] = configs.listed(settings)
-    if not getattr(body, "validate_only", False):
-        cluster.add(ServedTopic(one.name, number, settings=settings))
-        answered["topic_id"] = cluster.topic_id(one.name)
-    return answered
-
-
-def _grow(cluster: Cluster, one: Any, body: Any) -> dict[str, Any]:
-    topic = cluster.topics.get(one.name)
-    if topic is None:
-        return _refused(one, KafkaError.unknown_topic_or_partition)
-    if one.count <= topic.partitions:
-        message = f"the topic has {topic.partitions} partitions, {one.count} are not more"
-        return _refused(one, KafkaError.invalid_partitions, message)
-    if cluster.partitions + one.count - topic.partitions > MOST_PARTITIONS:
-        return _refused(one, KafkaError.policy_violation, TOO_MANY)
-    if not body.validate_only:
-        cluster.grow(one.name, one.count)
-    return _refused(one, KafkaError.none)
-
-
-def _delete(cluster: Cluster, asked: Asked) -> tuple[Mapping[str, Any], list[ClusterTopic]]:
-    # Up to version 5, a request contains only names of topics; later, names or ids.
-    by_name = getattr(asked.body, "topic_names", None)
-    entries = asked.body.topics if by_name is None else by_name
-    answers, deleted = [], []
-    for one in entries:
-        name = one if by_name is not None else one.name
-        topic = cluster.topics.get(one) if by_name is not None else cluster.find(one)
-        fields = {"name": name, "topic_id": None, "error_code": KafkaError.none}
-        if asked.error is not KafkaError.none:
-            fields["error_code"] = asked.error
-        elif topic is not None:
-            fields |= {"name": topic.name, "topic_id": cluster.topic_id(topic.name)}
-            deleted.append(cluster.remove(topic.name))
-        elif name is not None:
-            fields["error_code"] = KafkaError.unknown_topic_or_partition
-        else:
-            fields |= {"topic_id": one.topic_id, "error_code": KafkaError.unknown_topic_id}
-        answers.append({**fields, "error_message": None})
-    return {"responses": answers}, deleted

@@ -46,8 +46,6 @@ class Producer:
 
 
 class Ended(NamedTuple):
-    """A transaction that a request has just ended."""
-
     producer_id: int
     epoch: int
     committed: bool
@@ -64,7 +62,7 @@ class Transactions:
     def begin(self, asked: Asked) -> tuple[Mapping[str, Any], Ended | None]:
         """Returns the answer to InitProducerId, and the transaction that it aborts, or None."""
         error, made, aborted = self._begun(asked)
-        if error is not KafkaError.none or made is None:
+        if error or made is None:
             error = _as_known(asked, error)
             return {"error_code": error, "producer_id": -1, "producer_epoch": -1}, aborted
         answer = {"producer_id": made.producer_id, "producer_epoch": made.epoch}
@@ -75,7 +73,7 @@ class Transactions:
         producer_id, epoch = getattr(body, "producer_id", -1), getattr(body, "producer_epoch", -1)
         timeout_ms = round(body.transaction_timeout.total_seconds() * 1000)
         known = self._producers.get(name)
-        if asked.error is not KafkaError.none:
+        if asked.error:
             return asked.error, None, None
         if name == "" or (producer_id == -1) != (epoch == -1):
             return KafkaError.invalid_request, None, None
@@ -111,12 +109,11 @@ class Transactions:
         return KafkaError.none, known, None
 
     def add_offsets(self, asked: Asked) -> Mapping[str, Any]:
-        """Returns the answer to AddOffsetsToTxn."""
         return {"error_code": self._add(asked, {asked.body.group_id})}
 
     def _add(self, asked: Asked, places: set[Place]) -> KafkaError:
         error, known = self._found(asked)
-        if known is None or error is not KafkaError.none:
+        if known is None or error:
             return _as_known(asked, error)
         known.state = "Ongoing"
         known.places |= places
@@ -129,26 +126,21 @@ class Transactions:
         unknown = {place for place in places if not cluster.has(*place)}
         error = KafkaError.operation_not_attempted if unknown else self._add(asked, {*places})
 
-        def code(place: tuple[str, int]) -> KafkaError:
-            return KafkaError.unknown_topic_or_partition if place in unknown else error
+        def result(name: str, one: int) -> dict[str, Any]:
+            code = KafkaError.unknown_topic_or_partition if (name, one) in unknown else error
+            return {"partition_index": one, "partition_error_code": code}
 
-        results = [
-            {
-                "name": topic.name,
-                "results_by_partition": [
-                    {"partition_index": one, "partition_error_code": code((topic.name, one))}
-                    for one in topic.partitions
-                ],
-            }
-            for topic in topics
-        ]
+        results = []
+        for topic in topics:
+            each = [result(topic.name, one) for one in topic.partitions]
+            results.append({"name": topic.name, "results_by_partition": each})
         return {"results_by_topic_v3_and_below": results}
 
     def end(self, asked: Asked) -> tuple[Mapping[str, Any], Ended | None]:
         """Returns the answer to EndTxn and, unless it is repeated, the transaction that it ends."""
         error, known = self._found(asked)
         ended = None
-        if known is not None and error is KafkaError.none:
+        if known is not None and not error:
             complete = "CompleteCommit" if asked.body.committed else "CompleteAbort"
             if known.state == "Ongoing":
                 known.state = complete
@@ -164,13 +156,13 @@ class Transactions:
     def verified(self, asked: Asked, producer_id: int, epoch: int, place: Place) -> KafkaError:
         """Returns the error of a write: for a wrong producer, or a `place` that was not added."""
         error, known = self._of(asked.body.transactional_id, producer_id, epoch)
-        if error is KafkaError.none and known is not None and place not in known.places:
+        if not error and known is not None and place not in known.places:
             knows = asked.api == "produce" and asked.version >= _KNOWS_ABORTABLE
             return KafkaError.transaction_abortable if knows else KafkaError.invalid_txn_state
         return _as_known(asked, error)
 
     def _found(self, asked: Asked) -> tuple[KafkaError, Producer | None]:
-        if asked.error is not KafkaError.none:
+        if asked.error:
             return asked.error, None
         # AddPartitionsToTxn has other names for its fields (KIP-890).
         before = "v3_and_below_" if asked.api == "add_partitions_to_txn" else ""
@@ -203,7 +195,6 @@ class Transactions:
             "transaction_start_time": datetime.fromtimestamp(0, UTC),
             "producer_id": found.producer_id,
             "producer_epoch": found.epoch,
-            "topics": (),
         }
 
 

@@ -26,8 +26,6 @@ NO_OPERATIONS = -(2**31)
 
 
 class TopicPartitions(NamedTuple):
-    """Partitions of one topic."""
-
     topic_id: Uuid
     partitions: tuple[Int32, ...]
 
@@ -90,8 +88,6 @@ class ShareGroupHeartbeat(Request):
 
 
 class DescribedPartitions(NamedTuple):
-    """Partitions of one topic, with the topic's name."""
-
     topic_id: Uuid
     topic_name: str
     partitions: tuple[Int32, ...]
@@ -101,7 +97,6 @@ Described = Annotated[tuple[DescribedPartitions, ...], Boxed()]
 
 
 def pairs_of(topics: tuple[DescribedPartitions, ...]) -> tuple[TopicPartition, ...]:
-    """Returns described partitions as TopicPartitions."""
     return tuple(
         TopicPartition(one.topic_name, number) for one in topics for number in one.partitions
     )

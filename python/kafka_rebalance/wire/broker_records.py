@@ -262,7 +262,6 @@ class RecordType(IntEnum):
 
     @property
     def group_type(self) -> str:
-        """Returns "consumer", "share" or "streams"."""
         return self.name.partition("_")[0].lower()
 
     @property

@@ -146,11 +146,13 @@ Layouts are compiled once and kept forever: call this only with versions that Ka
 """
 
 
-def read_version(data: bytes, what: str, known: range | None = None) -> int:
+def read_version(
+    data: bytes, what: str, known: range | None = None, size: int = VERSION_BYTES
+) -> int:
     """Returns the version at a message's beginning; `known` None allows any. Errors: WireError."""
-    if len(data) < VERSION_BYTES:
-        raise WireError(f"{what}.version: needs 2 bytes, {len(data)} are left")
-    version: int = _INT16.unpack_from(data)[0]
+    if len(data) < size:
+        raise WireError(f"{what}.version: needs {size} bytes, {len(data)} are left")
+    version = int.from_bytes(data[:size], signed=True)
     if known is not None and version not in known:
         names = f"{known[0]} to {known[-1]} are" if len(known) > 1 else f"{known[0]} is"
         raise WireError(f"{what}.version: {version} is not known ({names})")
@@ -288,7 +290,6 @@ def _fields(kind: Any) -> Iterator[_Field]:
 
 
 def _parts(annotation: Any) -> tuple[Any, ...]:
-    """Returns a type and the marks of its annotation."""
     is_marked = typing.get_origin(annotation) is Annotated
     return typing.get_args(annotation) if is_marked else (annotation,)
 

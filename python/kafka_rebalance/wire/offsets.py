@@ -24,8 +24,6 @@ class OffsetToCommit(NamedTuple):
 
 
 class PartitionError(NamedTuple):
-    """The error code of one partition."""
-
     topic: str
     partition: int
     error_code: ErrorCode
@@ -41,6 +39,8 @@ class CommitRequest(Request):
     """A member, or a client that is not a member (generation -1), commits offsets."""
 
     response = OffsetCommitResponse
+    knows_epochs = 9
+    """The first version with a member's epoch, and with GROUP_ID_NOT_FOUND for an absent group."""
 
     group_id: str
     offsets: tuple[OffsetToCommit, ...]
@@ -61,6 +61,8 @@ class OffsetCommit(CommitRequest):
 
 class TxnOffsetCommit(CommitRequest):
     """Commits offsets that become visible when the producer commits its transaction."""
+
+    knows_epochs = 6
 
     producer_id: int
 

@@ -21,8 +21,6 @@ from .messages import Request, Response, common_fields
 
 
 class KeyValue(NamedTuple):
-    """A setting or a tag: its key and its value."""
-
     key: str
     value: str
 
@@ -52,8 +50,6 @@ class CopartitionGroup(NamedTuple):
 
 
 class StreamsSubtopology(NamedTuple):
-    """A subtopology and its topics."""
-
     subtopology_id: str
     source_topics: tuple[str, ...] = ()
     source_topic_regex: tuple[str, ...] = ()
@@ -126,6 +122,10 @@ class StreamsGroupHeartbeat(Request):
     warmup_tasks: TaskList | None = None
     shutdown_application: bool = False
 
+    @property
+    def roles(self) -> tuple[TaskList | None, TaskList | None, TaskList | None]:
+        return self.active_tasks, self.standby_tasks, self.warmup_tasks
+
 
 class DescribedTaskOffset(NamedTuple):
     """The sum of a task's changelog offsets, as its member last reported it."""
@@ -195,8 +195,8 @@ class DescribedStreamsMember(Message):
     process_id: str
     user_endpoint: UserEndpoint | None
     client_tags: tuple[KeyValue, ...]
-    task_offsets: tuple[DescribedTaskOffset, ...]
-    task_end_offsets: tuple[DescribedTaskOffset, ...]
+    task_offsets: tuple[DescribedTaskOffset, ...] = ()
+    task_end_offsets: tuple[DescribedTaskOffset, ...] = ()
     assignment: DescribedTasks
     target_assignment: DescribedTasks
     is_classic: bool = False

@@ -11,10 +11,9 @@ Source   SubscriptionInfoData.json, AssignmentInfo (kafka-streams 4.3.1).
 
 from typing import Annotated, NamedTuple, TypeVar
 
-from kafka_rebalance.errors import WireError
 from kafka_rebalance.java.hash_map import Uuid
 
-from .layout import Int8, Int32, Int64, JavaChars, JavaString, Name, Since, layout_of
+from .layout import Int8, Int32, Int64, JavaChars, JavaString, Name, Since, layout_of, read_version
 
 LATEST_VERSION = 11
 LATEST_OFFSET = -2
@@ -169,7 +168,7 @@ class _Versions(NamedTuple):
 
 def decode_subscription_info(data: bytes) -> SubscriptionInfo:
     """Reads a thread's user data. Errors: WireError."""
-    if _version(data, "subscription") <= LATEST_VERSION:
+    if read_version(data, "subscription", size=_VERSION_BYTES) <= LATEST_VERSION:
         return _read(SubscriptionInfo, data, "subscription")
     layout = layout_of(_Versions, flexible=False)
     return SubscriptionInfo(*layout.read(data, "subscription", may_go_on=True))
@@ -190,14 +189,6 @@ def encode_assignment_info(info: AssignmentInfo) -> bytes:
     return layout_of(AssignmentInfo, info.version, flexible=False).written(info)
 
 
-def _version(data: bytes, what: str) -> int:
-    if len(data) < _VERSION_BYTES:
-        raise WireError(f"{what}.version: needs 4 bytes, {len(data)} are left")
-    return int.from_bytes(data[:_VERSION_BYTES], signed=True)
-
-
 def _read(kind: type[_Message], data: bytes, what: str) -> _Message:
-    version = _version(data, what)
-    if not 1 <= version <= LATEST_VERSION:
-        raise WireError(f"{what}.version: {version} is not known (1 to {LATEST_VERSION} are)")
+    version = read_version(data, what, range(1, LATEST_VERSION + 1), _VERSION_BYTES)
     return layout_of(kind, version, flexible=False).read(data, what)

@@ -30,9 +30,8 @@ from kafka_rebalance.wire.error_codes import ErrorCode
 from ..classic_group.group import Group, group_tombstone
 from ..classic_group.join_group import join_group
 from ..machine.cluster import ClusterTopics
-from ..machine.continuations import Continuation, Retry, SendResponse
 from ..machine.deadlines import REBALANCE, SESSION, DeadlineKey
-from ..machine.events import Received, ShareStateDue
+from ..machine.events import Answer, Continuation, Received, Retry, ShareStateDue
 from ..machine.state import Shard, of_kind
 from . import log
 from .group import NOT_ASSIGNED_MS
@@ -42,13 +41,11 @@ from .members import (
     arm_session,
     cancel_all,
     check_epoch,
-    known_sender,
+    known_member,
 )
 from .records import Forms, Recorded, converted, key_values
 from .target import NO_TARGET
 
-# For each request, the first version that contains the member's epoch.
-_KNOWS_EPOCHS: dict[type[wire.CommitRequest], int] = {wire.OffsetCommit: 9, wire.TxnOffsetCommit: 6}
 _SHOWN: Forms = {"subscribed_topic_names": tuple, "client_tags": key_values}
 """Conversions of the fields whose form in a description differs from the member's."""
 
@@ -95,7 +92,7 @@ class BrokerAssigned(Recorded):
         """Returns the sender of a heartbeat; a new member is in epoch 0. Errors: RequestRefused."""
         epoch, member_id = request.member_epoch, request.member_id
         if epoch != JOIN_EPOCH:
-            member = known_sender(group, member_id, request.instance_id)
+            member = known_member(group, member_id, request.instance_id)
             check_epoch(member, epoch, partial(self.owns_only_assigned, member, request))
             return member
         holder = group.static_member(request.instance_id)
@@ -106,15 +103,15 @@ class BrokerAssigned(Recorded):
         return self.take_over(group, holder, member_id, records)
 
     def take_over(self, group: Any, holder: Any, member_id: str, records: log.Records) -> Any:
-        """Replaces the holder of an instance id with a member that has the new id, in epoch 0."""
-        group_id, old_id = group.group_id, holder.member_id
+        """Replaces the holder of an instance id by a member with the new id, in epoch 0."""
+        old_id = holder.member_id
         epochs = {"member_epoch": JOIN_EPOCH, "previous_member_epoch": JOIN_EPOCH}
         member = replace(holder, member_id=member_id, **epochs)
         target = group.targets.get(old_id, self.no_target)
-        records += self.records.member_tombstones(group_id, old_id)
-        records.append(self.records.member_record(group_id, member))
-        records.append(self.records.target_record(group_id, member_id, target))
-        records.append(self.records.current_record(group_id, member))
+        records += group.member_tombstones(old_id)
+        records.append(group.member_record(member))
+        records.append(group.target_record(member_id, target))
+        records.append(group.current_record(member))
         return member
 
     def check_room(
@@ -148,11 +145,10 @@ class BrokerAssigned(Recorded):
             heartbeat_interval_ms=self.setting(state, group_id, "heartbeat_interval_ms"),
             **fields,
         )
-        then = SendResponse(event.request_id, response, request, due)
+        then = Answer(event.request_id, response, request, due)
         log.write(state, group_id, records, then, converted=converted)
 
     def is_classic(self, member: Any) -> bool:
-        """Returns whether the member uses the classic protocol."""
         return False
 
     def known_group(self, state: Shard, group_id: str) -> Any:
@@ -205,14 +201,12 @@ class BrokerAssigned(Recorded):
         self.leaves(group, request)
         epoch, instance_id = request.member_epoch, getattr(request, "instance_id", None)
         response = request.response(member_id=request.member_id, member_epoch=epoch)
-        then = SendResponse(event.request_id, response, request)
-        member = known_sender(group, request.member_id, instance_id)
+        then = Answer(event.request_id, response, request)
+        member = known_member(group, request.member_id, instance_id)
         if instance_id is not None and epoch == LEAVE_STATIC_EPOCH:
             fields = {**self.nothing, "assigned": self.without_epochs(member.assigned)}
             away = replace(member, member_epoch=LEAVE_STATIC_EPOCH, **fields)
-            log.write(
-                state, group.group_id, [self.records.current_record(group.group_id, away)], then
-            )
+            log.write(state, group.group_id, [group.current_record(away)], then)
         else:
             self.remove(state, group, [member], then)
 
@@ -225,11 +219,10 @@ class BrokerAssigned(Recorded):
         """Removes members, and starts the group's next epoch."""
         group_id, records = group.group_id, log.Records()
         for member in members:
-            records += self.records.member_tombstones(group_id, member.member_id)
+            records += group.member_tombstones(member.member_id)
         records += self.epoch_without(state, group, members)
         if len(group.members) == len(members):
-            epoch = group.epoch + 1
-            records.append(self.records.target_epoch_record(group_id, epoch, NOT_ASSIGNED_MS))
+            records.append(group.target_epoch_record(group.epoch + 1, NOT_ASSIGNED_MS))
         for member in members:
             cancel_all(state, group_id, member.member_id)
         log.write(state, group_id, records, then)
@@ -288,7 +281,7 @@ class BrokerAssigned(Recorded):
         if member is None:
             return ErrorCode.UNKNOWN_MEMBER_ID
         version = event.api_version
-        is_old = version is not None and version < _KNOWS_EPOCHS[type(request)]
+        is_old = version is not None and version < request.knows_epochs
         if is_old and not is_transaction and not self.is_classic(member):
             return ErrorCode.UNSUPPORTED_VERSION
         if epoch == member.member_epoch:

@@ -15,8 +15,7 @@ from kafka_rebalance.wire.broker_records import BrokerRecord, encode_record
 from kafka_rebalance.wire.error_codes import ErrorCode
 
 from ..classic_group.group import Group
-from ..machine.continuations import Continuation
-from ..machine.events import LogRecord
+from ..machine.events import Continuation, LogRecord
 from ..machine.state import AnyGroup, Groups, Shard, Write, of_kind
 from .group import AssigningGroup, IllegalRecord
 from .members import RequestRefused
@@ -140,7 +139,6 @@ def _in_flight(state: Shard, group_id: str) -> list[Write]:
 
 
 def _apply(state: Shard, groups: Groups, write: Write) -> None:
-    """Changes the groups as `write` did."""
     if write.after is not None:
         groups[write.after.group_id] = write.after
     for group in write.deleted:

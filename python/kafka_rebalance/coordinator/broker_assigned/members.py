@@ -27,30 +27,17 @@ from .table_order import name_set
 _Member = TypeVar("_Member", bound=AssignedMember)
 
 
-def known_member(group: AssigningGroup[_Member, Any], member_id: str) -> _Member:
-    member = group.members.get(member_id)
-    if member is None:
-        raise RequestRefused(ErrorCode.UNKNOWN_MEMBER_ID)
-    return member
-
-
-def known_static(group: AssigningGroup[_Member, Any], member_id: str, instance_id: str) -> _Member:
-    """Returns the member with both ids. Errors: RequestRefused if there is none."""
-    member = group.static_member(instance_id)
+def known_member(
+    group: AssigningGroup[_Member, Any], member_id: str, instance_id: str | None = None
+) -> _Member:
+    """Returns the member that sends a request with these ids. Errors: RequestRefused."""
+    is_static = instance_id is not None
+    member = group.static_member(instance_id) if is_static else group.members.get(member_id)
     if member is None:
         raise RequestRefused(ErrorCode.UNKNOWN_MEMBER_ID)
     if member.member_id != member_id:
         raise RequestRefused(ErrorCode.FENCED_INSTANCE_ID)
     return member
-
-
-def known_sender(
-    group: AssigningGroup[_Member, Any], member_id: str, instance_id: str | None
-) -> _Member:
-    """Returns the member that sends a request with these ids. Errors: RequestRefused."""
-    if instance_id is None:
-        return known_member(group, member_id)
-    return known_static(group, member_id, instance_id)
 
 
 def check_epoch(

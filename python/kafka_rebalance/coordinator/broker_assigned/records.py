@@ -14,31 +14,26 @@ Source   GroupCoordinatorRecordHelpers, StreamsCoordinatorRecordHelpers, GroupMe
          (Kafka 4.4.0); docs/behaviour/coordinator.md#93-load.
 """
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, TypeVar
 
 from kafka_rebalance.java.hash_map import Uuid
 from kafka_rebalance.java.order import by_name, name_key
 from kafka_rebalance.wire.broker_groups import TopicPartitions
-from kafka_rebalance.wire.broker_records import (
-    BrokerRecord,
-    RecordKey,
-    RecordType,
-    TargetEpochValue,
-    encode_record,
-)
+from kafka_rebalance.wire.broker_records import BrokerRecord, RecordKey, RecordType, encode_record
 from kafka_rebalance.wire.messages import common_fields
 from kafka_rebalance.wire.streams_groups import KeyValue
 
 from ..classic_group.group import Group
 from ..machine.events import LogRecord
 from ..machine.state import GroupKind, Groups, of_kind
-from .group import DELETED_EPOCH, NOT_ASSIGNED_MS, AssigningGroup, IllegalRecord
+from .group import DELETED_EPOCH, NOT_ASSIGNED_MS, AssignedMember, AssigningGroup, IllegalRecord
 from .table_order import name_set
 
 _LEFT_EPOCH = -1
-
+_Member = TypeVar("_Member", bound=AssignedMember)
+_Target = TypeVar("_Target")
 
 Forms = Mapping[str, Callable[[Any], Any]]
 
@@ -68,135 +63,118 @@ def target_topics(partitions: Mapping[Uuid, Iterable[int]]) -> tuple[TopicPartit
     return tuple(TopicPartitions(topic, tuple(each)) for topic, each in partitions.items())
 
 
-class RecordTypes(NamedTuple):
-    """The record types of one kind of group, and functions for fields that members do not have.
+# The roles of the records that each kind has (`RecordType.role`).
+_EPOCH, _TARGET_EPOCH = "METADATA", "TARGET_ASSIGNMENT_METADATA"
+_MEMBER, _TARGET_OF = "MEMBER_METADATA", "TARGET_ASSIGNMENT_MEMBER"
+_CURRENT = "CURRENT_MEMBER_ASSIGNMENT"
 
-    `targeted` returns the fields of a target, `held` the fields of a member's assignment. `before`
-    and `after` are further types: a deletion writes their tombstones before and after the tombstone
-    of the epoch.
+
+class RecordedGroup(AssigningGroup[_Member, _Target]):
+    """A group whose broker assigns, with the functions that make its records.
+
+    A deletion writes the tombstones of the roles `before` and `after` around that of the epoch.
     """
 
-    epoch: RecordType
-    target_epoch: RecordType
-    member: RecordType
-    target: RecordType
-    current: RecordType
-    targeted: Callable[[Any], Iterable[Any]]
-    held: Callable[[Any], Iterable[Any]]
-    before: tuple[RecordType, ...] = ()
-    after: tuple[RecordType, ...] = ()
+    before: ClassVar[tuple[str, ...]] = ()
+    after: ClassVar[tuple[str, ...]] = ()
 
-    def epoch_record(self, group_id: str, *fields: Any) -> BrokerRecord:
-        return BrokerRecord(RecordKey(self.epoch, group_id), self.epoch.content(*fields))
+    def targeted(self, target: Any) -> Iterable[Any]:
+        """Returns the fields of a target in its record."""
+        return [target_topics(target)]
 
-    def target_epoch_record(self, group_id: str, epoch: int, timestamp_ms: int) -> BrokerRecord:
-        key = RecordKey(self.target_epoch, group_id)
-        return BrokerRecord(key, TargetEpochValue(epoch, timestamp_ms))
+    def held(self, member: Any) -> Iterable[Any]:
+        """Returns the fields of a member's assignment in its `current` record."""
+        return [target_topics(member.assigned)]
 
-    def member_record(self, group_id: str, member: Any) -> BrokerRecord:
-        value = self.member.content
-        key = RecordKey(self.member, group_id, member.member_id)
-        return BrokerRecord(key, value(**converted(member, value, _WRITTEN)))
+    def key(self, role: str, name: str | None = None) -> RecordKey:
+        kind = RecordType[f"{self.group_type.upper()}_GROUP_{role}"]
+        return RecordKey(kind, self.group_id, name)
 
-    def target_record(self, group_id: str, member_id: str, target: Any) -> BrokerRecord:
-        key = RecordKey(self.target, group_id, member_id)
-        return BrokerRecord(key, self.target.content(*self.targeted(target)))
+    def tombstone(self, role: str, name: str | None = None) -> BrokerRecord:
+        return BrokerRecord(self.key(role, name))
 
-    def current_record(self, group_id: str, member: Any) -> BrokerRecord:
-        key = RecordKey(self.current, group_id, member.member_id)
-        epochs = (member.member_epoch, member.previous_member_epoch)
-        return BrokerRecord(key, self.current.content(*epochs, member.state, *self.held(member)))
+    def record(self, role: str, name: str | None, *fields: Any, **named: Any) -> BrokerRecord:
+        key = self.key(role, name)
+        content: Any = key.type.content
+        return BrokerRecord(key, content(*fields, **named))
 
-    def member_tombstones(self, group_id: str, member_id: str) -> list[BrokerRecord]:
-        """Returns the tombstones of a member that leaves."""
-        kinds = (self.current, self.target, self.member)
-        return [BrokerRecord(RecordKey(kind, group_id, member_id)) for kind in kinds]
+    def epoch_record(self, *fields: Any) -> BrokerRecord:
+        return self.record(_EPOCH, None, *fields)
 
-    def group_tombstones(
-        self,
-        group: Any,
-        others: Collection[BrokerRecord] = (),
-        renamed: Mapping[str, str] | None = None,
-    ) -> list[BrokerRecord]:
-        """Returns the tombstones of a whole group; `renamed` maps a member id to a newer id."""
-        group_id, new_ids = group.group_id, renamed or {}
-        ids = [new_ids.get(member_id, member_id) for member_id in group.members]
+    def target_epoch_record(self, epoch: int, timestamp_ms: int) -> BrokerRecord:
+        return self.record(_TARGET_EPOCH, None, epoch, timestamp_ms)
 
-        def of_all(kind: RecordType) -> list[BrokerRecord]:
-            return [BrokerRecord(RecordKey(kind, group_id, member_id)) for member_id in ids]
+    def member_record(self, member: _Member) -> BrokerRecord:
+        content = self.key(_MEMBER).type.content
+        return self.record(_MEMBER, member.member_id, **converted(member, content, _WRITTEN))
 
-        def of_group(*kinds: RecordType) -> list[BrokerRecord]:
-            return [BrokerRecord(RecordKey(kind, group_id)) for kind in kinds]
+    def target_record(self, member_id: str, target: _Target) -> BrokerRecord:
+        return self.record(_TARGET_OF, member_id, *self.targeted(target))
 
+    def current_record(self, member: _Member) -> BrokerRecord:
+        fields = (member.member_epoch, member.previous_member_epoch, member.state)
+        return self.record(_CURRENT, member.member_id, *fields, *self.held(member))
+
+    def member_tombstones(self, member_id: str) -> list[BrokerRecord]:
+        return [self.tombstone(role, member_id) for role in (_CURRENT, _TARGET_OF, _MEMBER)]
+
+    def other_tombstones(self) -> list[BrokerRecord]:
+        """Returns the tombstones of records that belong neither to a member nor to the epoch."""
+        return []
+
+    def tombstones(self, renamed: Mapping[str, str] | None = None) -> list[BrokerRecord]:
+        """Returns the tombstones of the whole group; `renamed` maps member ids to newer ids."""
+        new_ids = renamed or {}
+        ids = [new_ids.get(member_id, member_id) for member_id in self.members]
         return [
-            *of_all(self.current),
-            *of_all(self.target),
-            *of_group(self.target_epoch),
-            *of_all(self.member),
-            *others,
-            *of_group(*self.before, self.epoch, *self.after),
+            *(self.tombstone(role, one) for role in (_CURRENT, _TARGET_OF) for one in ids),
+            self.tombstone(_TARGET_EPOCH),
+            *(self.tombstone(_MEMBER, one) for one in ids),
+            *self.other_tombstones(),
+            *map(self.tombstone, (*self.before, _EPOCH, *self.after)),
         ]
-
-
-def record_types(
-    kind: str,
-    targeted: Callable[[Any], Iterable[Any]],
-    held: Callable[[Any], Iterable[Any]],
-    before: tuple[RecordType, ...] = (),
-    after: tuple[RecordType, ...] = (),
-) -> RecordTypes:
-    """Returns the record types of one kind of group; their names start with `kind`."""
-    names = (
-        "METADATA",
-        "TARGET_ASSIGNMENT_METADATA",
-        "MEMBER_METADATA",
-        "TARGET_ASSIGNMENT_MEMBER",
-        "CURRENT_MEMBER_ASSIGNMENT",
-    )
-    types = (RecordType[f"{kind}_GROUP_{name}"] for name in names)
-    return RecordTypes._make([*types, targeted, held, before, after])
 
 
 class Recorded(GroupKind):
     """A kind of broker-assigned group: its classes, its types of records, and their replay."""
 
-    group_class: ClassVar[type[AssigningGroup[Any, Any]]]
+    group_class: ClassVar[type[RecordedGroup[Any, Any]]]
     member_class: ClassVar[type[Any]]
-    records: ClassVar[RecordTypes]
     becomes_classic: ClassVar[bool] = True
     """Whether a JoinGroup makes an empty group classic; a heartbeat then does the reverse."""
-    nothing: ClassVar[Mapping[str, object]]
-    """The fields of a member that has lost its assignment."""
     assignment_of_record: Callable[[Any], dict[str, Any]]
     """Returns the fields of a member's assignment from a `current` record."""
     target_of_record: Callable[[Any], Any]
     replay_other: Callable[[Any, str | None, Any, int], None]
     """Applies a record of the group's epoch, or of a type that only this kind has."""
-    bury_other: Callable[[Any, RecordType, str], None]
-    """Applies a tombstone of a type that only this kind has."""
+    bury_other: Callable[[Any, str, str], None]
+    """Applies a tombstone of a role that only this kind has."""
+
+    @property
+    def nothing(self) -> dict[str, Any]:
+        """Returns the fields of a member that has lost its assignment."""
+        new, names = self.member_class(""), ("assigned", "pending_revocation")
+        return {name: getattr(new, name) for name in names if hasattr(new, name)}
 
     def tombstones(self, group: Any) -> list[LogRecord]:
-        return [LogRecord(*encode_record(one)) for one in self.group_tombstones(group)]
-
-    def group_tombstones(self, group: Any) -> list[BrokerRecord]:
-        return self.records.group_tombstones(group)
+        return [LogRecord(*encode_record(one)) for one in group.tombstones()]
 
     def replay(self, groups: Groups, record: BrokerRecord, now_ms: int) -> None:
         (kind, group_id, name), value = record
         group = self._group_of_record(groups, group_id, creates=value is not None)
-        types, member_id = self.records, name or ""
+        role, member_id = kind.role, name or ""
         if group is None:
             return
         if value is None:
-            self._bury(groups, group, kind, member_id)
-        elif kind is types.member:
+            self._bury(groups, group, role, member_id)
+        elif role == _MEMBER:
             fields = converted(value, type(value), _READ)
             group.update(replace(self.member_of(group, member_id), **fields))
-        elif kind is types.current:
+        elif role == _CURRENT:
             group.update(self._with_current(self.member_of(group, member_id), value))
-        elif kind is types.target:
+        elif role == _TARGET_OF:
             group.targets[member_id] = self.target_of_record(value)
-        elif kind is types.target_epoch:
+        elif role == _TARGET_EPOCH:
             target: Any = value
             group.assignment_epoch = target.assignment_epoch
             group.assignment_timestamp_ms = target.assignment_timestamp_ms
@@ -231,24 +209,23 @@ class Recorded(GroupKind):
             **self.assignment_of_record(value),
         )
 
-    def _bury(self, groups: Groups, group: Any, kind: RecordType, member_id: str) -> None:
-        types = self.records
-        if kind is types.epoch:
+    def _bury(self, groups: Groups, group: Any, role: str, member_id: str) -> None:
+        if role == _EPOCH:
             if not self.is_removable(group) or group.assignment_epoch != DELETED_EPOCH:
                 raise IllegalRecord(f"group {group.group_id!r} is deleted while it has members")
             del groups[group.group_id]
-        elif kind is types.target_epoch:
+        elif role == _TARGET_EPOCH:
             if group.targets:
                 raise IllegalRecord(f"group {group.group_id!r} still has targets")
             group.assignment_epoch = DELETED_EPOCH
             group.assignment_timestamp_ms = NOT_ASSIGNED_MS
-        elif kind is types.target:
+        elif role == _TARGET_OF:
             group.targets.pop(member_id, None)
-        elif kind is types.current:
+        elif role == _CURRENT:
             if member_id in group.members:
                 epochs = {"member_epoch": _LEFT_EPOCH, "previous_member_epoch": _LEFT_EPOCH}
                 group.update(replace(group.members[member_id], **epochs, **self.nothing))
-        elif kind is types.member:
+        elif role == _MEMBER:
             member = group.members.get(member_id)
             if member is None:
                 return
@@ -256,7 +233,7 @@ class Recorded(GroupKind):
                 raise IllegalRecord(f"member {member_id!r} is deleted while it has an assignment")
             group.remove(member_id)
         else:
-            self.bury_other(group, kind, member_id)
+            self.bury_other(group, role, member_id)
 
     def is_removable(self, group: Any) -> bool:
         """Returns whether the group can be deleted: it has neither members nor targets."""

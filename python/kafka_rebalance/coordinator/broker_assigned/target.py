@@ -24,7 +24,6 @@ from ..machine.state import Shard
 from . import log
 from .group import Names
 from .members import RequestRefused
-from .records import RecordTypes
 from .table_order import topic_table
 
 Target = Mapping[Uuid, tuple[int, ...]]
@@ -67,8 +66,10 @@ def group_view(
     for member_id, target in present.items():
         one, names = members[member_id], names_of(members[member_id])
         member = Member(member_id, (), group_instance_id=one.instance_id)
+        has = (target or NO_TARGET).items()
+        table = topic_table({topic: HashSet.copied(integer_hash, each) for topic, each in has})
         ids = tuple(cluster.ids(names))
-        views.append(targets.MemberView(member, len(names), ids, _table(target or NO_TARGET)))
+        views.append(targets.MemberView(member, len(names), ids, table))
     return targets.View(
         tuple(views),
         {topic: one.partitions for topic, one in cluster.by_id.items()},
@@ -78,7 +79,7 @@ def group_view(
 
 
 def with_epoch(
-    state: Shard, change: EpochChange, types: RecordTypes, topics: Iterable[str], *, is_new: bool
+    state: Shard, change: EpochChange, topics: Iterable[str], *, is_new: bool
 ) -> EpochChange:
     """Returns the change, with the next epoch if `is_new` or if the topics' metadata changed."""
     group, epoch = change.group, change.group.epoch
@@ -86,7 +87,7 @@ def with_epoch(
     is_new |= metadata_hash != group.metadata_hash
     if is_new:
         epoch += 1
-        change.records.append(types.epoch_record(group.group_id, epoch, metadata_hash))
+        change.records.append(group.epoch_record(epoch, metadata_hash))
     group.refreshed(state.now_ms, epoch)
     return replace(change, epoch=epoch, is_new=is_new)
 
@@ -98,7 +99,6 @@ Answer = Mapping[str, HashMap[Uuid, Any]]
 def target_for(
     state: Shard,
     change: EpochChange,
-    types: RecordTypes,
     compute: Callable[[], tuple[Answer, Mapping[str, Target | None]]],
 ) -> tuple[int, Target]:
     """Returns the epoch and the target with which the member is reconciled.
@@ -119,8 +119,8 @@ def target_for(
     for member_id, before in present.items():
         new = _target_in(answer, member_id)
         if before is None or _content(before) != _content(new):
-            change.records.append(types.target_record(group.group_id, member_id, new))
-    change.records.append(types.target_epoch_record(group.group_id, change.epoch, state.now_ms))
+            change.records.append(group.target_record(member_id, new))
+    change.records.append(group.target_epoch_record(change.epoch, state.now_ms))
     return change.epoch, _target_in(answer, member.member_id)
 
 
@@ -128,13 +128,6 @@ def _target_in(answer: Answer, member_id: str) -> Target:
     """Returns the target that an assignor computed for a member."""
     found = answer.get(member_id)
     return {} if found is None else {topic: tuple(numbers) for topic, numbers in found.items()}
-
-
-def _table(present: Target) -> targets.Target:
-    """Returns a target in the form that an assignor reads: a hash map of hash sets."""
-    return topic_table(
-        {topic: HashSet.copied(integer_hash, numbers) for topic, numbers in present.items()}
-    )
 
 
 def _content(target: Target) -> dict[Uuid, frozenset[int]]:

@@ -137,9 +137,6 @@ class Group(Mutable):
     def is_empty(self) -> bool:
         return self.state is GroupState.EMPTY
 
-    def not_(self, *states: GroupState) -> bool:
-        return self.state not in states
-
     def is_simple(self) -> bool:
         """Returns whether the group holds only offsets and has never had a member."""
         return self.protocol_type is None and self.is_(GroupState.EMPTY) and not self.pending
@@ -352,7 +349,6 @@ def group_tombstone(group_id: str) -> LogRecord:
 
 
 def offset_record(commit: Commit) -> LogRecord:
-    """Returns the log record that stores a committed offset."""
     value = commit.value
     expires = value.expire_timestamp_ms
     written = wire.OffsetCommitValue(

@@ -21,11 +21,10 @@ from kafka_rebalance.wire.error_codes import ErrorCode, of_append_error
 from kafka_rebalance.wire.messages import GroupState, common_fields
 
 from ..config import NEW_MEMBER_JOIN_TIMEOUT_MS
-from ..machine.continuations import Continuation
-from ..machine.events import LogRecord, Received
+from ..machine.events import Continuation, LogRecord, Received
 from ..machine.state import Shard, Write
 from .group import ClassicGroupMember, Group, group_record, new_group_record, without_repeats
-from .member_requests import refuse_in_state
+from .kind import refuse_in_state
 from .rebalance import joined, prepare, rebalance_or_complete, try_complete_join
 
 _NEWEST = 9
@@ -56,7 +55,7 @@ def join_group(
     if not _has_room(state, group, request.member_id):
         group.remove(request.member_id)
         _refuse(state, event, ErrorCode.GROUP_MAX_SIZE_REACHED)
-    elif (error := refuse_in_state(group, request)) is not ErrorCode.NONE:
+    elif error := refuse_in_state(group, request):
         _refuse(state, event, error, request.member_id)
     elif not group.supports(request.protocol_type, tuple([name for name, _ in request.protocols])):
         _refuse(state, event, ErrorCode.INCONSISTENT_GROUP_PROTOCOL, request.member_id)
@@ -103,8 +102,7 @@ def _join_with_id(state: Shard, event: Received, request: wire.JoinGroup, group:
         else:
             _add(state, event, request, group, member_id)
         return
-    error = group.check(member_id, request.group_instance_id)
-    if error is not ErrorCode.NONE:
+    if error := group.check(member_id, request.group_instance_id):
         _refuse(state, event, error, member_id)
         return
     member = group.members[member_id]
@@ -183,7 +181,7 @@ class ReplaceStatic(Continuation):
     def done(self, state: Shard) -> None:
         """Answers the JoinGroup when the new id is in the log; the member keeps its assignment."""
         group, member = self.group, self._waiting_member()
-        if member is None or group.not_(GroupState.STABLE):
+        if member is None or not group.is_(GroupState.STABLE):
             return  # a new rebalance has begun, and will answer the JoinGroup
         leads = group.is_leader(member.member_id)
         if self.knows_skipping:

@@ -56,7 +56,7 @@ def try_complete_join(state: Shard, group: Group) -> None:
 
 def join_deadline(state: Shard, group: Group) -> None:
     """Ends the join phase, or a part of the initial delay, when its time is over."""
-    if group.not_(GroupState.PREPARING_REBALANCE):
+    if not group.is_(GroupState.PREPARING_REBALANCE):
         return  # the deadline belongs to a removed group with this id
     delay = group.initial_delay_ms
     if delay is not None and group.new_member_added and group.initial_remaining_ms:

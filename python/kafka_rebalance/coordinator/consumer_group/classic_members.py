@@ -22,29 +22,20 @@ from kafka_rebalance.wire.error_codes import ErrorCode
 from ..broker_assigned import log
 from ..broker_assigned.group import ReconciliationState
 from ..broker_assigned.kind import BrokerAssigned
-from ..broker_assigned.members import (
-    RequestRefused,
-    arm_session,
-    known_member,
-    known_sender,
-    known_static,
-    updated,
-)
+from ..broker_assigned.members import RequestRefused, arm_session, known_member, updated
 from ..broker_assigned.table_order import in_copied_set, name_set
 from ..broker_assigned.target import NO_TARGET, EpochChange
 from ..classic_group.group import CONSUMER, without_repeats
 from ..classic_group.join_group import REQUIRES_KNOWN_ID, version_of
 from ..machine.cluster import ClusterTopics
-from ..machine.continuations import AnswerClassicMember, SendResponse
 from ..machine.deadlines import JOIN, SESSION, SYNC, DeadlineKey
-from ..machine.events import Received
+from ..machine.events import Answer, Received
 from ..machine.state import Shard
 from . import patterns
-from .group import RECORDS, ConsumerGroup, ConsumerGroupMember
-from .heartbeat import next_epoch, reconciled, stepped
+from .group import ConsumerGroup, ConsumerGroupMember
+from .heartbeat import Owned, next_epoch, one_step, reconciled
 from .migration import can_downgrade_with, downgrade, encode_partitions
 from .patterns import PatternChange
-from .reconciliation import Owned
 
 
 def join_group(
@@ -94,7 +85,7 @@ def _join(
     owned = _owned(subscription, state.cluster)
     is_changed = new.subscribed_topic_names != old.subscribed_topic_names
     if new != old:
-        records.append(RECORDS.member_record(group.group_id, new))
+        records.append(group.member_record(new))
     change = EpochChange(group, old, new, records, group.epoch, group.is_homogeneous)
     pattern = patterns.update(state, change)
     is_changed |= pattern.change is not PatternChange.NONE
@@ -119,12 +110,11 @@ def _find(
     is_unknown: bool,
 ) -> Any:
     member_id, instance_id = request.member_id, request.group_instance_id
-    if instance_id is not None:
-        if not is_unknown:
-            return known_static(group, member_id, instance_id)
-        holder = group.static_member(instance_id)
-        if holder is not None:
-            return kind.take_over(group, holder, member_id, records)
+    if instance_id is not None and not is_unknown:
+        return known_member(group, member_id, instance_id)
+    holder = group.static_member(instance_id)
+    if holder is not None:
+        return kind.take_over(group, holder, member_id, records)
     return kind.member_of(group, member_id)
 
 
@@ -174,7 +164,7 @@ def _downgrade(
     rebalances = group.assignment_epoch < change.epoch
     if not rebalances:
         target = (group.assignment_epoch, group.target_of(new) or NO_TARGET)
-        new = stepped(state, change, target, is_changed, owned)
+        new = one_step(state, change, target, is_changed, owned)
     then = _answer(event, request, new, ())
     replaced = group.members[group.static_members[new.instance_id or ""]]
     records = change.records
@@ -186,7 +176,7 @@ def _answer(
     request: wire.JoinGroup,
     member: ConsumerGroupMember,
     armed: tuple[tuple[DeadlineKey, int], ...],
-) -> AnswerClassicMember:
+) -> Answer:
     response = wire.JoinGroupResponse(
         generation_id=member.member_epoch,
         protocol_type=CONSUMER,
@@ -194,7 +184,7 @@ def _answer(
         member_id=member.member_id,
     )
     cancelled = DeadlineKey(JOIN, request.group_id, member.member_id)
-    return AnswerClassicMember(event.request_id, response, request, cancelled, armed)
+    return Answer(event.request_id, response, request, cancelled=cancelled, armed=armed)
 
 
 def _armed(request: wire.JoinGroup) -> tuple[tuple[DeadlineKey, int], ...]:
@@ -226,14 +216,14 @@ def sync_group(
     session = DeadlineKey(SESSION, group.group_id, member.member_id)
     cancelled = DeadlineKey(SYNC, group.group_id, member.member_id)
     armed = ((session, classic.session_timeout_ms),)
-    then = AnswerClassicMember(event.request_id, response, request, cancelled, armed)
+    then = Answer(event.request_id, response, request, cancelled=cancelled, armed=armed)
     log.write(state, group.group_id, [], then)
 
 
 def _classic_member(
     group: ConsumerGroup, request: wire.SyncGroup | wire.Heartbeat
 ) -> tuple[ConsumerGroupMember, ClassicMetadata]:
-    member = known_sender(group, request.member_id, request.group_instance_id)
+    member = known_member(group, request.member_id, request.group_instance_id)
     if member.classic is None:
         raise RequestRefused(ErrorCode.UNKNOWN_MEMBER_ID)
     if member.member_epoch != request.generation_id:
@@ -255,7 +245,7 @@ def heartbeat(state: Shard, event: Received, request: wire.Heartbeat, group: Con
         _arm_join_if_absent(state, group.group_id, member)
     error = ErrorCode.REBALANCE_IN_PROGRESS if must_rejoin else ErrorCode.NONE
     response = wire.HeartbeatResponse(error_code=error)
-    state.respond_when_durable(event.request_id, request, response)
+    state.answer_when_durable(Answer(event.request_id, response, request))
 
 
 def leave_group(
@@ -277,17 +267,15 @@ def leave_group(
         leaving[member.member_id] = member
         entries.append(wire.LeftMember(*entry, ErrorCode.NONE))
     response = wire.LeaveGroupResponse(members=tuple(entries))
-    then = SendResponse(event.request_id, response, request)
+    then = Answer(event.request_id, response, request)
     kind.remove(state, group, list(leaving.values()), then)
 
 
 def _leaving(group: ConsumerGroup, entry: wire.MemberIdentity) -> ConsumerGroupMember:
-    if entry.group_instance_id is None:
-        return known_member(group, entry.member_id)
-    member_id = entry.member_id
-    if member_id == wire.UNKNOWN_MEMBER:
-        member_id = group.static_members.get(entry.group_instance_id, wire.UNKNOWN_MEMBER)
-    return known_static(group, member_id, entry.group_instance_id)
+    member_id, instance_id = entry
+    if instance_id is not None and member_id == wire.UNKNOWN_MEMBER:
+        member_id = group.static_members.get(instance_id, wire.UNKNOWN_MEMBER)
+    return known_member(group, member_id, instance_id)
 
 
 def _arm_join_if_absent(state: Shard, group_id: str, member: ConsumerGroupMember) -> None:

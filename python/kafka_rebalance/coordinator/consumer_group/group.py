@@ -18,18 +18,15 @@ from kafka_rebalance.java.order import by_name
 from kafka_rebalance.java.timeline_hash_map import TimelineHashMap
 from kafka_rebalance.wire import broker_records as wire
 from kafka_rebalance.wire.broker_records import BrokerRecord as Record
-from kafka_rebalance.wire.broker_records import ClassicMetadata, RecordKey, RecordType
+from kafka_rebalance.wire.broker_records import ClassicMetadata
 
-from ..broker_assigned.group import (
-    AssignedMember,
-    AssigningGroup,
-    Names,
-    OwnedTwice,
-    ReconciliationState,
-)
-from ..broker_assigned.records import record_types, target_topics
+from ..broker_assigned.group import AssignedMember, Names, OwnedTwice, ReconciliationState
+from ..broker_assigned.records import RecordedGroup
 from ..broker_assigned.table_order import copied_counts, recount, step_count
 from ..broker_assigned.target import NO_TARGET, Target
+
+OLD_METADATA, _PATTERN = "PARTITION_METADATA", "REGULAR_EXPRESSION"
+"""The roles of records that only consumer groups have."""
 
 PartitionEpochs = Mapping[Uuid, Mapping[int, int]]
 """Partitions by topic id, each with the assignment epoch in which the member got it."""
@@ -120,10 +117,11 @@ class ResolvedPattern(NamedTuple):
     timestamp_ms: int
 
 
-class ConsumerGroup(AssigningGroup[ConsumerGroupMember, Target]):
+class ConsumerGroup(RecordedGroup[ConsumerGroupMember, Target]):
     """A consumer group; a method either only reads it, or applies one record."""
 
     group_type: ClassVar[str] = "consumer"
+    before: ClassVar[tuple[str, ...]] = (OLD_METADATA,)
     nested: ClassVar[tuple[str, ...]] = ("owner_epochs",)
 
     assignors: TimelineHashMap[str, int] = field(default_factory=TimelineHashMap)
@@ -243,58 +241,35 @@ class ConsumerGroup(AssigningGroup[ConsumerGroupMember, Target]):
                 if not epochs:
                     self.owner_epochs.pop(topic, None)
 
+    # Records --------------------------------------------------------------------------------------
 
-# Records ------------------------------------------------------------------------------------------
+    def held(self, member: ConsumerGroupMember) -> Iterable[tuple[wire.CurrentTopic, ...]]:
+        for partitions in (member.assigned, member.pending_revocation):
+            yield tuple(
+                wire.CurrentTopic(topic, tuple(epochs), tuple(epochs.values()))
+                for topic, epochs in partitions.items()
+            )
 
+    def pattern_record(self, pattern: str, resolved: ResolvedPattern | None) -> Record:
+        """Returns the record of a pattern; a tombstone if `resolved` is None."""
+        if resolved is None:
+            return self.tombstone(_PATTERN, pattern)
+        fields = (tuple(by_name(resolved.topics)), resolved.version, resolved.timestamp_ms)
+        return self.record(_PATTERN, pattern, *fields)
 
-def _held(member: ConsumerGroupMember) -> Iterable[tuple[wire.CurrentTopic, ...]]:
-    for partitions in (member.assigned, member.pending_revocation):
-        yield tuple(
-            wire.CurrentTopic(topic, tuple(epochs), tuple(epochs.values()))
-            for topic, epochs in partitions.items()
-        )
+    def old_metadata_tombstone(self) -> Record:
+        return self.tombstone(OLD_METADATA)
 
+    def other_tombstones(self) -> list[Record]:
+        return [self.pattern_record(pattern, None) for pattern in self.resolved]
 
-RECORDS = record_types(
-    "CONSUMER",
-    lambda target: [target_topics(target)],
-    _held,
-    before=(RecordType.CONSUMER_GROUP_PARTITION_METADATA,),
-)
-
-
-def pattern_record(group_id: str, pattern: str, resolved: ResolvedPattern | None) -> Record:
-    """Returns the record of a pattern; a tombstone if `resolved` is None."""
-    key = RecordKey(RecordType.CONSUMER_GROUP_REGULAR_EXPRESSION, group_id, pattern)
-    if resolved is None:
-        return Record(key)
-    topics = tuple(by_name(resolved.topics))
-    return Record(key, wire.PatternValue(topics, resolved.version, resolved.timestamp_ms))
-
-
-def old_metadata_tombstone(group_id: str) -> Record:
-    return Record(RecordKey(RecordType.CONSUMER_GROUP_PARTITION_METADATA, group_id))
-
-
-def group_tombstones(
-    group: ConsumerGroup, renamed: Mapping[str, str] | None = None
-) -> list[Record]:
-    """Returns the tombstones of the whole group; `renamed` maps a member id to a newer id."""
-    patterns = [pattern_record(group.group_id, pattern, None) for pattern in group.resolved]
-    return RECORDS.group_tombstones(group, patterns, renamed)
-
-
-def group_records(group: ConsumerGroup) -> list[Record]:
-    """Returns the records of a whole group that was a classic group before."""
-    group_id, members = group.group_id, group.members.values()
-    epoch, timestamp_ms = group.assignment_epoch, group.assignment_timestamp_ms
-    return [
-        *(RECORDS.member_record(group_id, one) for one in members),
-        RECORDS.epoch_record(group_id, group.epoch, group.metadata_hash),
-        *(
-            RECORDS.target_record(group_id, one.member_id, group.targets[one.member_id])
-            for one in members
-        ),
-        RECORDS.target_epoch_record(group_id, epoch, timestamp_ms),
-        *(RECORDS.current_record(group_id, one) for one in members),
-    ]
+    def all_records(self) -> list[Record]:
+        """Returns the records of the whole group, which was a classic group before."""
+        members, targets = self.members.values(), self.targets
+        return [
+            *map(self.member_record, members),
+            self.epoch_record(self.epoch, self.metadata_hash),
+            *(self.target_record(one.member_id, targets[one.member_id]) for one in members),
+            self.target_epoch_record(self.assignment_epoch, self.assignment_timestamp_ms),
+            *map(self.current_record, members),
+        ]

@@ -8,12 +8,12 @@ Source   ConsumerGroup (asDescribedGroup, validateOffsetCommit, validateOffsetFe
 """
 
 from collections import Counter
-from typing import Any, ClassVar
+from typing import Any
 
 from kafka_rebalance.java.hash_map import Uuid
 from kafka_rebalance.wire import broker_records as wire
 from kafka_rebalance.wire.broker_groups import ConsumerGroupHeartbeat, DescribedConsumerMember
-from kafka_rebalance.wire.broker_records import BrokerRecord, RecordType
+from kafka_rebalance.wire.broker_records import BrokerRecord
 from kafka_rebalance.wire.classic_groups import Heartbeat, LeaveGroup, SyncGroup
 from kafka_rebalance.wire.error_codes import ErrorCode
 from kafka_rebalance.wire.offsets import OffsetToCommit
@@ -23,46 +23,34 @@ from ..broker_assigned.kind import BrokerAssigned
 from ..broker_assigned.table_order import by_topic_id, in_copied_set, in_new_map, name_set
 from ..broker_assigned.target import NO_TARGET, Target, described_partitions
 from ..machine.cluster import ClusterTopics
-from ..machine.continuations import Continuation
 from ..machine.deadlines import MEMBER_KINDS, DeadlineKey
+from ..machine.events import Continuation
 from ..machine.state import Shard
 from . import classic_members
 from .group import (
-    NO_PARTITIONS,
-    RECORDS,
+    OLD_METADATA,
     ConsumerGroup,
     ConsumerGroupMember,
     PartitionEpochs,
     ResolvedPattern,
     count_names,
-    group_tombstones,
-    pattern_record,
 )
 from .heartbeat import beat, refuse_fields
 from .migration import can_downgrade, downgrade, upgrade
 
 _CLASSIC, _CONSUMER = 0, 1
-_T = RecordType
 
 
 class ConsumerGroups(BrokerAssigned):
-    """The functions of consumer groups, under the names in `GroupKind`."""
-
     group_class = ConsumerGroup
     member_class = ConsumerGroupMember
-    records = RECORDS
     described_member = DescribedConsumerMember
     deadline_kinds = MEMBER_KINDS
-    nothing: ClassVar[dict[str, object]] = {
-        "assigned": NO_PARTITIONS,
-        "pending_revocation": NO_PARTITIONS,
-    }
     refuse_fields = staticmethod(refuse_fields)
     beat = beat
     upgrade = staticmethod(upgrade)
     join_classic = classic_members.join_group
     leave_group = classic_members.leave_group
-    group_tombstones = staticmethod(group_tombstones)
 
     def __init__(self) -> None:
         super().__init__()
@@ -98,10 +86,9 @@ class ConsumerGroups(BrokerAssigned):
             count_names(counts, member, None)
         for pattern, users in Counter(one.pattern for one in members).items():
             if pattern is not None and group.patterns.get(pattern) == users:
-                records.append(pattern_record(group.group_id, pattern, None))
+                records.append(group.pattern_record(pattern, None))
                 group.uncount_pattern(counts, pattern)
-        metadata_hash = state.cluster.hash_of(counts)
-        return [*records, RECORDS.epoch_record(group.group_id, group.epoch + 1, metadata_hash)]
+        return [*records, group.epoch_record(group.epoch + 1, state.cluster.hash_of(counts))]
 
     def session_timeout_ms(
         self, state: Shard, group: ConsumerGroup, member: ConsumerGroupMember
@@ -159,8 +146,8 @@ class ConsumerGroups(BrokerAssigned):
                 resolved = ResolvedPattern(name_set(topics), version, timestamp)
                 group.resolve(name or "", resolved)
 
-    def bury_other(self, group: ConsumerGroup, kind: RecordType, name: str) -> None:
-        if kind is _T.CONSUMER_GROUP_PARTITION_METADATA:
+    def bury_other(self, group: ConsumerGroup, role: str, name: str) -> None:
+        if role == OLD_METADATA:
             group.has_old_metadata = False
         else:
             group.resolve(name, None)

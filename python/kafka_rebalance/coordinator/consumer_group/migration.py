@@ -29,9 +29,9 @@ from ..broker_assigned.target import Target
 from ..classic_group.group import CONSUMER, ClassicGroupMember, Group, group_record, group_tombstone
 from ..classic_group.rebalance import prepare
 from ..machine.cluster import ClusterTopics
-from ..machine.continuations import Continuation
+from ..machine.events import Continuation
 from ..machine.state import Shard
-from .group import ConsumerGroup, ConsumerGroupMember, group_records, group_tombstones
+from .group import ConsumerGroup, ConsumerGroupMember
 
 
 def upgrade(state: Shard, classic: Group, records: log.Records) -> ConsumerGroup:
@@ -48,7 +48,7 @@ def upgrade(state: Shard, classic: Group, records: log.Records) -> ConsumerGroup
         state.refuse_parked(classic, member, rejoin, member.member_id)
     new = _consumer_group(classic, state.cluster)
     records.append(group_tombstone(classic.group_id))
-    records += group_records(new)
+    records += new.all_records()
     for one in new.members.values():
         if one.classic is not None:
             arm_session(state, new.group_id, one.member_id, one.classic.session_timeout_ms)
@@ -164,7 +164,7 @@ def downgrade(
         metadata = member.metadata(new.protocol_name)
         member.assignment = encode_partitions(targets[member.member_id], metadata, state.cluster)
     assignment = {one.member_id: one.assignment for one in new.members.values()}
-    written = [*(records or ()), *group_tombstones(group, renamed), group_record(new, assignment)]
+    written = [*(records or ()), *group.tombstones(renamed), group_record(new, assignment)]
     log.replace_group(state, new)
     for member in new.members.values():
         state.renew_session(new, member)

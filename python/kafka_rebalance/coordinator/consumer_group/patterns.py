@@ -30,7 +30,7 @@ from ..broker_assigned.table_order import name_set
 from ..broker_assigned.target import EpochChange
 from ..machine.events import PatternsDue
 from ..machine.state import Shard, of_kind
-from .group import RECORDS, ConsumerGroup, ResolvedPattern, count_pattern, pattern_record
+from .group import ConsumerGroup, ResolvedPattern, count_pattern
 
 _MIN_INTERVAL_MS = 10_000
 
@@ -57,7 +57,7 @@ def update(state: Shard, change: EpochChange) -> PatternUpdate:
     if old.subscribed_topic_regex != new.subscribed_topic_regex:
         effect = PatternChange.UPDATED
         if old.pattern is not None and group.patterns.get(old.pattern) == 1:
-            change.records.append(pattern_record(group.group_id, old.pattern, None))
+            change.records.append(group.pattern_record(old.pattern, None))
         if new.pattern is None:
             if old.pattern is not None:
                 effect = PatternChange.UPDATED_AND_RESOLVED
@@ -69,12 +69,10 @@ def update(state: Shard, change: EpochChange) -> PatternUpdate:
                 raise RequestRefused(ErrorCode.INVALID_REGULAR_EXPRESSION) from error
         elif new.pattern in group.resolved:
             effect = PatternChange.UPDATED_AND_RESOLVED
-    if not is_due and not len(group.patterns):
-        return PatternUpdate(effect)
     last = next(iter(group.resolved.values()), None)
-    if group.group_id in state.resolving:
-        return PatternUpdate(effect)
-    if last is not None and state.now_ms <= last.timestamp_ms + _MIN_INTERVAL_MS:
+    is_recent = last is not None and state.now_ms <= last.timestamp_ms + _MIN_INTERVAL_MS
+    has_patterns = is_due or len(group.patterns)
+    if not has_patterns or is_recent or group.group_id in state.resolving:
         return PatternUpdate(effect)
     patterns = list(group.patterns_with(old, new))
     refresh_ms = state.config.group_consumer_regex_refresh_interval_ms
@@ -114,11 +112,11 @@ def resolve(state: Shard, group_id: str, patterns: Iterable[str]) -> None:
             count_pattern(counts, known, -1)
             count_pattern(counts, topics, 1)
         resolved = ResolvedPattern(topics, state.cluster.version, state.now_ms)
-        records.append(pattern_record(group_id, pattern, resolved))
+        records.append(group.pattern_record(pattern, resolved))
     metadata_hash = state.cluster.hash_of(counts)
     if is_new or metadata_hash != group.metadata_hash:
         epoch = group.epoch + 1
-        records.append(RECORDS.epoch_record(group_id, epoch, metadata_hash))
+        records.append(group.epoch_record(epoch, metadata_hash))
         group.refreshed(state.now_ms, epoch)
     log.write(state, group_id, records, None)
 

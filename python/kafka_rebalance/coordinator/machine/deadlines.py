@@ -61,22 +61,18 @@ class Deadlines:
         self._armed.pop(key, None)
 
     def next(self) -> tuple[DeadlineKey, int] | None:
-        self._drop_stale()
+        while self._heap and self._armed.get(self._heap[0].key) is not self._heap[0]:
+            heapq.heappop(self._heap)  # a stale entry
         return (self._heap[0].key, self._heap[0].at_ms) if self._heap else None
 
     def take_due(self, now_ms: int) -> DeadlineKey | None:
         """Removes and returns the earliest deadline whose time is at most `now_ms`."""
-        self._drop_stale()
-        if not self._heap or self._heap[0].at_ms > now_ms:
+        found = self.next()
+        if found is None or found[1] > now_ms:
             return None
-        key = heapq.heappop(self._heap).key
-        del self._armed[key]
-        return key
+        heapq.heappop(self._heap)
+        del self._armed[found[0]]
+        return found[0]
 
     def armed(self) -> dict[DeadlineKey, int]:
         return {key: one.at_ms for key, one in self._armed.items()}
-
-    def _drop_stale(self) -> None:
-        """Removes stale entries from the top of the heap."""
-        while self._heap and self._armed.get(self._heap[0].key) is not self._heap[0]:
-            heapq.heappop(self._heap)

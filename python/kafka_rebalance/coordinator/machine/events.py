@@ -2,17 +2,18 @@
 """The events that `Coordinator.handle` takes, and the effects that it returns.
 
 An event reports something that happened; an effect asks the host to do something, or informs it.
+A continuation is what the coordinator does when an append is durable, or has failed.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from kafka_rebalance.frozen import Frozen
 from kafka_rebalance.java.hash_map import Uuid
-from kafka_rebalance.wire.error_codes import ErrorCode
+from kafka_rebalance.wire.error_codes import ErrorCode, of_operation_error
 from kafka_rebalance.wire.messages import GroupState, Request, Response, Tick
 
 from ..config import CoordinatorConfig
-from .deadlines import DeadlineKey
+from .deadlines import SESSION, DeadlineKey
 
 
 class LogRecord(NamedTuple):
@@ -199,3 +200,65 @@ class Unreadable(Frozen):
 
 
 Effect = Respond | Drop | Append | Transition | Expired | Unreadable | PatternsDue | ShareStateDue
+
+
+# Continuations -----------------------------------------------------------------------------------
+
+_RETRY_MS = 500
+
+
+class Continuation(Frozen):
+    """Actions after an append; by default there are none.
+
+    A `state` is a `Shard`; its type is `Any` here, because the module of `Shard` imports this one.
+    Requests that need other actions have a `Continuation` of their own, beside their handler.
+    """
+
+    def done(self, state: Any) -> None:
+        """Called when the append is durable."""
+
+    def failed(self, state: Any, error: ErrorCode) -> None:
+        """Called when the append failed, or the coordinator's state is lost (NOT_COORDINATOR)."""
+
+
+class Answer(Continuation):
+    """After the append, `response` is sent, or a refusal of `request` if the append failed.
+
+    For a share group's member, the host must then carry out `due`. For a classic member, the
+    deadline `cancelled` ends, and those of `armed` begin: pairs (key, delay in ms).
+    """
+
+    request_id: int
+    response: Response
+    request: Request
+    due: ShareStateDue | None = None
+    cancelled: DeadlineKey | None = None
+    armed: tuple[tuple[DeadlineKey, int], ...] = ()
+
+    def done(self, state: Any) -> None:
+        if self.cancelled is not None:
+            state.deadlines.cancel(self.cancelled)
+        for key, delay_ms in self.armed:
+            if key.kind == SESSION:
+                state.start_session(key, delay_ms)
+            else:
+                state.deadlines.arm(key, state.now_ms + delay_ms)
+        state.respond(self.request_id, self.response)
+        if self.due is not None:
+            state.effects.append(self.due)
+
+    def failed(self, state: Any, error: ErrorCode) -> None:
+        state.respond(self.request_id, self.request.refused(of_operation_error(error)))
+
+
+class Retry(Continuation):
+    """If the append fails, the deadline that led to it is armed again, 500 ms from now."""
+
+    key: DeadlineKey
+    revocation: int | None  # the epoch that the passed deadline took from `revocations`
+
+    def failed(self, state: Any, error: ErrorCode) -> None:
+        if error is not ErrorCode.NOT_COORDINATOR:
+            state.deadlines.arm(self.key, state.now_ms + _RETRY_MS)
+            if self.revocation is not None:
+                state.revocations[self.key] = self.revocation

@@ -8,13 +8,9 @@ Source   CoordinatorRuntime (a failed load), GroupCoordinatorRecordSerde,
 
 from kafka_rebalance.errors import WireError
 from kafka_rebalance.java.timeline_hash_map import TimelineHashMap
+from kafka_rebalance.wire import classic_groups as classic
 from kafka_rebalance.wire import group_records as wire
 from kafka_rebalance.wire.broker_records import decode_record
-from kafka_rebalance.wire.classic_groups import (
-    JoinGroupProtocol,
-    JoinGroupResponse,
-    SyncGroupResponse,
-)
 from kafka_rebalance.wire.error_codes import ErrorCode
 from kafka_rebalance.wire.messages import GroupState, common_fields
 
@@ -94,7 +90,7 @@ def _group(group_id: str, value: wire.GroupMetadataValue) -> Group:
         member = ClassicGroupMember(
             **common_fields(one, ClassicGroupMember),
             protocol_type=value.protocol_type,
-            protocols=(JoinGroupProtocol(value.protocol or "", one.subscription),),
+            protocols=(classic.JoinGroupProtocol(value.protocol or "", one.subscription),),
         )
         if member.rebalance_timeout_ms == -1:
             member.rebalance_timeout_ms = member.session_timeout_ms
@@ -129,8 +125,8 @@ def unload(state: Shard) -> None:
         state.move(group, GroupState.DEAD)
         for member in group.members.values():
             if before is GroupState.PREPARING_REBALANCE:
-                refusal = JoinGroupResponse(error_code=gone, member_id=member.member_id)
+                refusal = classic.JoinGroupResponse(error_code=gone, member_id=member.member_id)
                 state.answer_join(group, member, refusal)
-            state.answer_sync(member, SyncGroupResponse(error_code=gone))
+            state.answer_sync(member, classic.SyncGroupResponse(error_code=gone))
     state.clear()
     state.ownership = Ownership.GONE

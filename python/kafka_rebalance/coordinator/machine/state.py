@@ -24,9 +24,18 @@ from ..classic_group.group import ClassicGroupMember, Group
 from ..config import CoordinatorConfig
 from ..offsets.store import GroupOffsets, OffsetChange, Offsets, OffsetValue
 from .cluster import ClusterTopics
-from .continuations import Answer, AnswerClassicMember, Continuation, SendResponse
-from .deadlines import INITIAL_REBALANCE, SESSION, DeadlineKey, Deadlines
-from .events import Append, Drop, Effect, LogRecord, Received, Respond, Transition
+from .deadlines import INITIAL_REBALANCE, DeadlineKey, Deadlines
+from .events import (
+    Answer,
+    Append,
+    Continuation,
+    Drop,
+    Effect,
+    LogRecord,
+    Received,
+    Respond,
+    Transition,
+)
 
 if TYPE_CHECKING:
     from kafka_rebalance.wire.broker_records import BrokerRecord
@@ -124,12 +133,11 @@ class Shard(Mutable):
     effects: list[Effect] = field(default_factory=list)
     num_appends: int = 0  # the id of the next Append
     num_failed: int = 0  # appends that have failed
-    answer: SendResponse | None = None  # the response to send after the next append
+    answer: Answer | None = None  # the response to send after the next append
     silent: set[tuple[str, str]] = field(default_factory=set)
     group_configs: dict[str, CoordinatorConfig] = field(default_factory=dict)
 
     def config_of(self, group_id: str) -> CoordinatorConfig:
-        """Returns the settings that hold for a group."""
         return self.group_configs.get(group_id, self.config)
 
     def clear(self) -> None:
@@ -154,24 +162,12 @@ class Shard(Mutable):
     def respond(self, request_id: int, response: Response) -> None:
         self.effects.append(Respond(request_id, response))
 
-    def respond_when_durable(self, request_id: int, request: Request, response: Response) -> None:
-        """Sends the response when all appends in flight, on which it may depend, have a result."""
-        self._answer_when_durable(Answer(request_id, response, request))
-
-    def _answer_when_durable(self, then: Answer) -> None:
+    def answer_when_durable(self, then: Answer) -> None:
+        """Answers when all appends in flight, on which the response may depend, have a result."""
         if self.writes:
             self.waiting[then.request_id] = Waiting(then, set(self.writes))
         else:
             then.done(self)
-
-    def answer_classic_member(self, then: AnswerClassicMember) -> None:
-        self.deadlines.cancel(then.cancelled)
-        for key, delay_ms in then.armed:
-            if key.kind == SESSION:
-                self.start_session(key, delay_ms)
-            else:
-                self.deadlines.arm(key, self.now_ms + delay_ms)
-        self.respond(then.request_id, then.response)
 
     def answer_join(
         self, group: Group, member: ClassicGroupMember, response: JoinGroupResponse
@@ -210,11 +206,11 @@ class Shard(Mutable):
     @contextmanager
     def answering(self, request_id: int, request: Request, response: Response) -> Iterator[None]:
         """Sends the response when the append of the `with` block, if any, is durable."""
-        self.answer = SendResponse(request_id, response, request)
+        then = self.answer = Answer(request_id, response, request)
         yield
         if self.answer is not None:
             self.answer = None
-            self.respond_when_durable(request_id, request, response)
+            self.answer_when_durable(then)
 
     # Arm ------------------------------------------------------------------------------------------
 
@@ -224,7 +220,6 @@ class Shard(Mutable):
         self.deadlines.arm(key, self.now_ms + timeout_ms)
 
     def renew_session(self, group: Group, member: ClassicGroupMember) -> None:
-        """Restarts the member's session."""
         key = DeadlineKey("heartbeat", group.group_id, member.member_id)
         self.start_session(key, member.session_timeout_ms)
 
@@ -325,7 +320,7 @@ class Shard(Mutable):
         """
         if not records and committed is None:
             if isinstance(write.then, Answer):
-                self._answer_when_durable(write.then)
+                self.answer_when_durable(write.then)
             return
         append_id = self.num_appends
         log_epoch = self.log_epoch

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Committed offsets: `store` holds them, `requests` commits and fetches, `delete` removes them."""
+"""Committed offsets: `store` holds them; `requests` commits, fetches, deletes and expires them."""

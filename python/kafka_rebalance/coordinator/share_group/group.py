@@ -16,25 +16,23 @@ Source   ShareGroup.java, ModernGroup.java, ShareGroupMember.java, InitMapValue,
 
 from collections.abc import Iterable, Mapping
 from dataclasses import field
+from itertools import starmap
 from typing import Any, ClassVar, NamedTuple
 
 from kafka_rebalance.frozen import Frozen
 from kafka_rebalance.java.hash_map import HashMap, HashSet, Uuid, integer_hash, uuid_hash
 from kafka_rebalance.java.timeline_hash_map import TimelineHashMap
-from kafka_rebalance.wire import broker_records as wire
 from kafka_rebalance.wire.broker_groups import DescribedPartitions
-from kafka_rebalance.wire.broker_records import BrokerRecord, RecordKey, RecordType
+from kafka_rebalance.wire.broker_records import BrokerRecord, DeletingTopic
 from kafka_rebalance.wire.messages import GroupState
 
-from ..broker_assigned.group import AssignedMember, AssigningGroup, Names
-from ..broker_assigned.records import record_types, target_topics
+from ..broker_assigned.group import AssignedMember, Names
+from ..broker_assigned.records import RecordedGroup
 from ..broker_assigned.table_order import by_topic_id, copied_counts, recount, step_count
 from ..broker_assigned.target import Target
 
 
 class NamedPartitions(NamedTuple):
-    """The name of a topic, and some of its partitions."""
-
     name: str
     partitions: tuple[int, ...]
 
@@ -92,10 +90,11 @@ class ShareGroupMember(AssignedMember):
     assigned: Partitions = field(default_factory=dict)
 
 
-class ShareGroup(AssigningGroup[ShareGroupMember, Target]):
+class ShareGroup(RecordedGroup[ShareGroupMember, Target]):
     """A share group; a method either only reads it, or applies one record."""
 
     group_type: ClassVar[str] = "share"
+    before: ClassVar[tuple[str, ...]] = ("STATE_PARTITION_METADATA",)
     has_offsets: ClassVar[bool] = False
 
     counts: TimelineHashMap[str, int] = field(default_factory=TimelineHashMap)
@@ -150,30 +149,17 @@ class ShareGroup(AssigningGroup[ShareGroupMember, Target]):
             for name in () if member is None else member.subscribed_topic_names:
                 step_count(self.counts, name, step)
 
+    def share_state_record(
+        self, initializing: StateTopics, initialized: StateTopics, deleting: Mapping[Uuid, str]
+    ) -> BrokerRecord:
+        (role,) = self.before
+        topics = _state_topics(initializing), _state_topics(initialized)
+        return self.record(role, None, *topics, tuple(starmap(DeletingTopic, deleting.items())))
+
 
 def is_homogeneous(counts: Iterable[int], members: int) -> bool:
     """Returns whether all members name the same topics."""
     return all(count == members for count in counts)
-
-
-RECORDS = record_types(
-    "SHARE",
-    lambda target: [target_topics(target)],
-    lambda member: [target_topics(member.assigned)],
-    before=(RecordType.SHARE_GROUP_STATE_PARTITION_METADATA,),
-)
-
-
-def share_state_record(
-    group_id: str, initializing: StateTopics, initialized: StateTopics, deleting: Mapping[Uuid, str]
-) -> BrokerRecord:
-    key = RecordKey(RecordType.SHARE_GROUP_STATE_PARTITION_METADATA, group_id)
-    value = wire.ShareStateValue(
-        _state_topics(initializing),
-        _state_topics(initialized),
-        tuple(wire.DeletingTopic(*one) for one in deleting.items()),
-    )
-    return BrokerRecord(key, value)
 
 
 def _state_topics(topics: StateTopics) -> tuple[DescribedPartitions, ...]:

@@ -29,17 +29,15 @@ from kafka_rebalance.wire.error_codes import ErrorCode
 from ..broker_assigned import log
 from ..broker_assigned.members import RequestRefused
 from ..broker_assigned.table_order import by_topic_id, copied_map_slots, in_new_map
-from ..machine.continuations import Continuation
-from ..machine.events import ShareStateDue
+from ..machine.events import Continuation, ShareStateDue
 from ..machine.state import Shard, of_kind
-from ..offsets.delete import ContinueDeletion
+from ..offsets.requests import ContinueDeletion
 from .group import (
     NamedPartitions,
     ShareGroup,
     ShareState,
     StateTopics,
     combined,
-    share_state_record,
     without_partitions,
 )
 
@@ -52,7 +50,7 @@ def mark_share_state(
         group = of_kind(state.groups.get(group_id), ShareGroup)
         if group is not None and group.share_state is not None and group.is_empty:
             then = ContinueDeletion(request_id, request, group_ids[at + 1 :])
-            record = share_state_record(group_id, {}, {}, _topics(state, group))
+            record = group.share_state_record({}, {}, _topics(state, group))
             log.write(state, group_id, [record], then)
             return True
     return False
@@ -87,7 +85,7 @@ def ask_for_share_state(
     initializing = asked if group.share_state is None else combined(known.initializing, asked)
     deleting = tuple(topic for topic in known.deleting if topic not in initializing)
     new = replace(known, initializing=initializing, deleting=deleting)
-    records.append(_record(state, group.group_id, new))
+    records.append(_record(state, group, new))
     partitions = tuple((topic, one.partitions) for topic, one in asked.items())
     return ShareStateDue(group.group_id, partitions)
 
@@ -121,7 +119,7 @@ def share_state_initialized(state: Shard, due: ShareStateDue) -> None:
     initialized = done if group.share_state is None else combined(known.initialized, done)
     left = without_partitions(known.initializing, dict(due.partitions))
     new = replace(known, initializing=left, initialized=initialized)
-    _write(state, due.group_id, new, ForgetInitializing(due))
+    _write(state, group, new, ForgetInitializing(due))
 
 
 def _done(state: Shard, due: ShareStateDue) -> StateTopics:
@@ -139,11 +137,11 @@ class ForgetInitializing(Continuation):
 
     def failed(self, state: Shard, error: ErrorCode) -> None:
         group = of_kind(state.groups.get(self.due.group_id), ShareGroup)
-        known = None if group is None else group.share_state
-        if error is ErrorCode.NOT_COORDINATOR or known is None or not known.initializing:
+        if error is ErrorCode.NOT_COORDINATOR or group is None or group.share_state is None:
             return
-        left = without_partitions(known.initializing, dict(self.due.partitions))
-        _write(state, self.due.group_id, replace(known, initializing=left))
+        if known := group.share_state.initializing:
+            left = without_partitions(known, dict(self.due.partitions))
+            _write(state, group, replace(group.share_state, initializing=left))
 
 
 def forget_topics(state: Shard, topic_ids: Collection[Uuid]) -> None:
@@ -166,7 +164,7 @@ def forget_topics(state: Shard, topic_ids: Collection[Uuid]) -> None:
             initialized=_without_topics(known.initialized, topic_ids),
             deleting=tuple(one for one in known.deleting if one not in topic_ids),
         )
-        _write(state, group.group_id, new)
+        _write(state, group, new)
 
 
 def _without_topics(topics: StateTopics, gone: Collection[Uuid]) -> StateTopics:
@@ -174,10 +172,10 @@ def _without_topics(topics: StateTopics, gone: Collection[Uuid]) -> StateTopics:
     return {topic: named for topic, named in copied.items() if topic not in gone}
 
 
-def _record(state: Shard, group_id: str, new: ShareState) -> BrokerRecord:
-    """Returns the record of a share state; topics being deleted get their present names."""
+def _record(state: Shard, group: ShareGroup, new: ShareState) -> BrokerRecord:
+    """Returns the record of a share state; topics in deletion have their present names."""
     deleting = by_topic_id({topic: _name(state, topic) for topic in new.deleting})
-    return share_state_record(group_id, new.initializing, new.initialized, deleting)
+    return group.share_state_record(new.initializing, new.initialized, deleting)
 
 
 def _name(state: Shard, topic: Uuid) -> str:
@@ -185,6 +183,8 @@ def _name(state: Shard, topic: Uuid) -> str:
     return _UNKNOWN_NAME if known is None else known.name
 
 
-def _write(state: Shard, group_id: str, new: ShareState, then: Continuation | None = None) -> None:
+def _write(
+    state: Shard, group: ShareGroup, new: ShareState, then: Continuation | None = None
+) -> None:
     with suppress(RequestRefused):
-        log.write(state, group_id, [_record(state, group_id, new)], then)
+        log.write(state, group.group_id, [_record(state, group, new)], then)

@@ -20,13 +20,7 @@ from typing import ClassVar, NamedTuple
 
 from kafka_rebalance.java.order import name_key
 from kafka_rebalance.wire import broker_records as wire
-from kafka_rebalance.wire.broker_records import (
-    NO_TOPOLOGY,
-    BrokerRecord,
-    RecordKey,
-    RecordType,
-    Role,
-)
+from kafka_rebalance.wire.broker_records import NO_TOPOLOGY, BrokerRecord, Role
 from kafka_rebalance.wire.streams_groups import (
     StreamsTopology,
     SubtopologyTasks,
@@ -34,8 +28,8 @@ from kafka_rebalance.wire.streams_groups import (
     UserEndpoint,
 )
 
-from ..broker_assigned.group import AssignedMember, AssigningGroup, StateNumber
-from ..broker_assigned.records import record_types, sorted_pairs
+from ..broker_assigned.group import AssignedMember, StateNumber
+from ..broker_assigned.records import RecordedGroup, sorted_pairs
 from .topology import ConfiguredTopology, required_topics, sources_by_name
 
 Task = tuple[str, int]
@@ -71,11 +65,7 @@ NOTHING_ASSIGNED = MemberTasks()
 
 def has_one_of(owned: GroupTasks, tasks: MemberTasks) -> bool:
     """Returns whether `owned` contains one of the tasks, in the same role."""
-    return not (
-        owned.active.isdisjoint(tasks.active)
-        and owned.standby.isdisjoint(tasks.standby)
-        and owned.warmup.isdisjoint(tasks.warmup)
-    )
+    return any(not mine.isdisjoint(others) for mine, others in zip(owned, tasks, strict=True))
 
 
 def task_set(listed: TaskList | Role) -> frozenset[Task]:
@@ -145,7 +135,7 @@ class Unlogged(NamedTuple):
 _NOTHING_UNLOGGED = Unlogged()
 
 
-class StreamsGroup(AssigningGroup[StreamsGroupMember, GroupTasks]):
+class StreamsGroup(RecordedGroup[StreamsGroupMember, GroupTasks]):
     """A streams group; a method either only reads it, or makes one change.
 
     `unlogged_before` holds the id of the append that followed the last change of `unlogged`, and
@@ -153,6 +143,7 @@ class StreamsGroup(AssigningGroup[StreamsGroupMember, GroupTasks]):
     """
 
     group_type: ClassVar[str] = "streams"
+    after: ClassVar[tuple[str, ...]] = ("TOPOLOGY",)
     delays_first_targets: ClassVar[bool] = True
     nested: ClassVar[tuple[str, ...]] = ("standby", "warmup")
 
@@ -223,39 +214,29 @@ class StreamsGroup(AssigningGroup[StreamsGroupMember, GroupTasks]):
             for task in owners:
                 owners[task] = set(others.get(task, owners[task]))
 
+    # Records; tasks are sorted by subtopology and partition ---------------------------------------
 
-# Records; tasks are sorted by subtopology and partition -------------------------------------------
+    def targeted(self, target: GroupTasks) -> Iterable[Role]:
+        return map(_role, target)
+
+    def held(self, member: StreamsGroupMember) -> Iterable[Role]:
+        for active, standby, warmup in (member.assigned, member.pending_revocation):
+            yield tuple(
+                wire.TaskIds(name, numbers, tuple(active[name, number] for number in numbers))
+                for name, numbers in task_list(active)
+            )
+            yield _role(standby)
+            yield _role(warmup)
+
+    def next_epoch_record(
+        self, epoch: int, metadata_hash: int, validated_topology: int, configs: Mapping[str, str]
+    ) -> BrokerRecord:
+        fields = (epoch, metadata_hash, validated_topology, sorted_pairs(configs))
+        return self.epoch_record(*fields, *self.description_epochs)
+
+    def topology_record(self, topology: StreamsTopology) -> BrokerRecord:
+        return self.record("TOPOLOGY", None, *topology)
 
 
 def _role(tasks: Collection[Task]) -> Role:
     return tuple(wire.TaskIds(*one) for one in task_list(tasks))
-
-
-def _held(member: StreamsGroupMember) -> Iterable[Role]:
-    for active, standby, warmup in (member.assigned, member.pending_revocation):
-        yield tuple(
-            wire.TaskIds(name, numbers, tuple(active[name, number] for number in numbers))
-            for name, numbers in task_list(active)
-        )
-        yield _role(standby)
-        yield _role(warmup)
-
-
-RECORDS = record_types(
-    "STREAMS", lambda target: map(_role, target), _held, after=(RecordType.STREAMS_GROUP_TOPOLOGY,)
-)
-
-
-def epoch_record(
-    group: StreamsGroup,
-    epoch: int,
-    metadata_hash: int,
-    validated_topology_epoch: int,
-    configs: Mapping[str, str],
-) -> BrokerRecord:
-    fields = (epoch, metadata_hash, validated_topology_epoch, sorted_pairs(configs))
-    return RECORDS.epoch_record(group.group_id, *fields, *group.description_epochs)
-
-
-def topology_record(group_id: str, topology: StreamsTopology) -> BrokerRecord:
-    return BrokerRecord(RecordKey(RecordType.STREAMS_GROUP_TOPOLOGY, group_id), topology)

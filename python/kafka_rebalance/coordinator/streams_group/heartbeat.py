@@ -3,7 +3,7 @@
 
 1. The request's fields.      5. The topology, and the tasks that the member reports.
 2. The group.                 6. The group's epoch, and the targets (`target.py`).
-3. Room for a member.         7. This member's reconciliation (`reconciliation.py`).
+3. Room for a member.         7. This member's reconciliation (also there).
 4. The member and its epoch.
 
 The response always lists the statuses. It lists the member's tasks only if the member joins, or if
@@ -34,18 +34,20 @@ from ..machine.events import Received
 from ..machine.state import Shard
 from .group import (
     NOTHING,
-    RECORDS,
     GroupTasks,
     RefinedTargets,
     StreamsGroup,
     StreamsGroupMember,
-    epoch_record,
     task_list,
     task_set,
-    topology_record,
 )
-from .reconciliation import TaskReconciliation
-from .target import NUM_STANDBY_REPLICAS, StreamsChange, initial_key, targets_for
+from .target import (
+    NUM_STANDBY_REPLICAS,
+    StreamsChange,
+    TaskReconciliation,
+    initial_key,
+    targets_for,
+)
 from .topology import ConfiguredTopology, configure, is_same, required_topics
 
 TAGS = "rack.aware.assignment.tags"
@@ -76,7 +78,7 @@ def refuse_fields(
     # 1.
     epoch, joins = request.member_epoch, request.member_epoch == JOIN_EPOCH
     texts = (request.member_id, request.group_id, request.instance_id, request.rack_id)
-    roles = (request.active_tasks, request.standby_tasks, request.warmup_tasks)
+    roles = request.roles
     is_right = not any(map(is_blank, texts))
     is_right &= epoch >= LEAVE_STATIC_EPOCH
     is_right &= joins == (request.topology is not None)
@@ -112,7 +114,7 @@ def beat(
     new = updated(old, event, request, _FIELDS, topology_epoch=epoch)
     is_new = False
     if new != old:
-        records.append(RECORDS.member_record(group.group_id, new))
+        records.append(group.member_record(new))
         is_new = request.instance_id is None or not new.is_assigned_alike(old)
     # 5.
     topology = _topology(group, request, records)
@@ -121,14 +123,15 @@ def beat(
         status.append(wire.StreamsStatus.STALE_TOPOLOGY)
     metadata_hash, configured = _configured(state, group, topology)
     if configured.is_ready:
-        for role in (request.active_tasks, request.standby_tasks, request.warmup_tasks):
+        for role in request.roles:
             _check_tasks(configured, role)
     # 6.
     is_new |= metadata_hash != group.metadata_hash
     change = _change(state, group, new, configured, is_new=is_new)
     if change.epoch > group.epoch:
         validated = configured.validated_epoch
-        records.append(epoch_record(group, change.epoch, metadata_hash, validated, change.configs))
+        of_epoch = (change.epoch, metadata_hash, validated, change.configs)
+        records.append(group.next_epoch_record(*of_epoch))
         group.refreshed(state.now_ms, change.epoch)
     _arm_initial(state, group)
     # 7.
@@ -177,7 +180,7 @@ def _topology(
     if known is None:
         if sent is None:
             raise RequestRefused(ErrorCode.UNKNOWN_SERVER_ERROR)
-        records.append(topology_record(group.group_id, sent))
+        records.append(group.topology_record(sent))
         return sent
     if sent is not None and sent.epoch >= known.epoch and not is_same(sent, known):
         raise RequestRefused(ErrorCode.INVALID_REQUEST)
@@ -239,7 +242,6 @@ def _reconciled(
     records: log.Records,
     status: list[wire.StreamsStatus],
 ) -> StreamsGroupMember:
-    """Returns the changed member after one step toward its target."""
     group = change.group
     found = targets_for(state, change)
     records += found.records
@@ -254,13 +256,11 @@ def _reconciled(
     target = refined.get(member.member_id, NOTHING)
     new = TaskReconciliation(group, found.epoch, target, _owned(request)).next(member)
     if new != member:
-        records.append(RECORDS.current_record(group.group_id, new))
+        records.append(group.current_record(new))
         arm_or_cancel_rebalance(state, group.group_id, new)
     return new
 
 
 def _owned(request: wire.StreamsGroupHeartbeat) -> GroupTasks | None:
-    active, standby, warmup = request.active_tasks, request.standby_tasks, request.warmup_tasks
-    if active is None or standby is None or warmup is None:
-        return None
-    return GroupTasks(task_set(active), task_set(standby), task_set(warmup))
+    sent = [task_set(role) for role in request.roles if role is not None]
+    return GroupTasks(*sent) if sent else None  # all or none are sent

@@ -10,18 +10,12 @@ Source   GroupMetadataManager (replay, computeDelayedTargetAssignment), StreamsG
 """
 
 from collections.abc import Collection
-from typing import Any, ClassVar
+from typing import Any
 
 from kafka_rebalance.wire import broker_records as wire
-from kafka_rebalance.wire.broker_records import BrokerRecord, RecordType, Role
+from kafka_rebalance.wire import streams_groups as streams
+from kafka_rebalance.wire.broker_records import BrokerRecord, Role
 from kafka_rebalance.wire.offsets import OffsetToCommit
-from kafka_rebalance.wire.streams_groups import (
-    DescribedStreamsMember,
-    DescribedTasks,
-    StreamsGroupHeartbeat,
-    StreamsTopology,
-    TaskList,
-)
 
 from ..broker_assigned import log
 from ..broker_assigned.kind import BrokerAssigned
@@ -30,14 +24,11 @@ from ..machine.deadlines import INITIAL_REBALANCE, DeadlineKey
 from ..machine.state import Shard
 from .group import (
     NOTHING,
-    NOTHING_ASSIGNED,
-    RECORDS,
     GroupTasks,
     MemberTasks,
     StreamsGroup,
     StreamsGroupMember,
     Task,
-    epoch_record,
     task_list,
     task_set,
 )
@@ -47,17 +38,10 @@ from .topology import described, sources_by_name
 
 
 class StreamsGroups(BrokerAssigned):
-    """The functions of streams groups, under the names in `GroupKind`."""
-
     group_class = StreamsGroup
     member_class = StreamsGroupMember
-    records = RECORDS
-    described_member = DescribedStreamsMember
+    described_member = streams.DescribedStreamsMember
     no_target = NOTHING
-    nothing: ClassVar[dict[str, object]] = {
-        "assigned": NOTHING_ASSIGNED,
-        "pending_revocation": NOTHING_ASSIGNED,
-    }
     refuse_fields = staticmethod(refuse_fields)
     beat = beat
     leaves = staticmethod(ask_shutdown)
@@ -69,7 +53,7 @@ class StreamsGroups(BrokerAssigned):
         self, state: Shard, group: StreamsGroup, members: list[StreamsGroupMember]
     ) -> list[BrokerRecord]:
         validated, configs = group.validated_topology_epoch, group.assignment_configs
-        return [epoch_record(group, group.epoch + 1, group.metadata_hash, validated, configs)]
+        return [group.next_epoch_record(group.epoch + 1, group.metadata_hash, validated, configs)]
 
     def deadline(self, state: Shard, group: StreamsGroup, key: DeadlineKey) -> None:
         if key.kind == INITIAL_REBALANCE:
@@ -78,14 +62,9 @@ class StreamsGroups(BrokerAssigned):
             super().deadline(state, group, key)
 
     def owns_only_assigned(
-        self, member: StreamsGroupMember, request: StreamsGroupHeartbeat
+        self, member: StreamsGroupMember, request: streams.StreamsGroupHeartbeat
     ) -> bool:
-        active, standby, warmup = member.assigned
-        return (
-            _contains(active.keys(), request.active_tasks)
-            and _contains(standby, request.standby_tasks)
-            and _contains(warmup, request.warmup_tasks)
-        )
+        return all(map(_contains, member.assigned, request.roles))
 
     def held_since(
         self,
@@ -120,13 +99,13 @@ class StreamsGroups(BrokerAssigned):
                 group.assignment_configs = dict(value.assignment_configs or ())
                 descriptions = value.stored_description_epoch, value.failed_description_epoch
                 group.description_epochs = descriptions
-            case StreamsTopology():
+            case streams.StreamsTopology():
                 group.topology = value
 
     def is_removable(self, group: StreamsGroup) -> bool:
         return group.is_empty
 
-    def bury_other(self, group: StreamsGroup, kind: RecordType, name: str) -> None:
+    def bury_other(self, group: StreamsGroup, role: str, name: str) -> None:
         group.topology = None
 
     def more_described(self, state: Shard, group: StreamsGroup) -> dict[str, Any]:
@@ -142,15 +121,13 @@ class StreamsGroups(BrokerAssigned):
         self, state: Shard, group: StreamsGroup, member: StreamsGroupMember
     ) -> dict[str, Any]:
         return {
-            "task_offsets": (),
-            "task_end_offsets": (),
             "assignment": _shown(member.assigned.without_epochs()),
             "target_assignment": _shown(group.targets.get(member.member_id, NOTHING)),
         }
 
 
-def _shown(tasks: GroupTasks) -> DescribedTasks:
-    return DescribedTasks(*map(task_list, tasks))
+def _shown(tasks: GroupTasks) -> streams.DescribedTasks:
+    return streams.DescribedTasks(*map(task_list, tasks))
 
 
 def _epochs(role: Role, without: int) -> dict[Task, int]:
@@ -163,8 +140,8 @@ def _epochs(role: Role, without: int) -> dict[Task, int]:
     return found
 
 
-def _contains(assigned: Collection[Task], owned: TaskList | None) -> bool:
-    """Returns whether all owned tasks are assigned, and each listed subtopology has a task."""
+def _contains(assigned: Collection[Task], owned: streams.TaskList | None) -> bool:
+    """Returns whether all owned tasks are assigned, and each listed subtopology has such a task."""
     if owned is None:
         return False
     names = {name for name, _ in assigned}

@@ -14,7 +14,7 @@ Source   InternalTopicManager, ConfiguredTopology, StreamsTopology, RepartitionT
          docs/behaviour/streams-groups.md#1-topology.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 
 from kafka_rebalance.frozen import Frozen
 from kafka_rebalance.group.model import Subtopology
@@ -71,7 +71,8 @@ def described(topology: wire.StreamsTopology, counts: Mapping[str, int]) -> wire
 
 def configure(topology: wire.StreamsTopology, cluster: ClusterTopics) -> ConfiguredTopology:
     """Applies the topology to these topics. Errors: RequestRefused if no topics make it valid."""
-    refuse_wrong_places(topology)  # Kafka reads the co-partition groups before anything else
+    for one in topology.subtopologies:
+        _copartitioned(one)  # Kafka reads the co-partition groups before anything else
     counts = {name: one.partitions for name, one in cluster.topics.items()}
     # 1.
     if any(name not in counts for one in topology.subtopologies for name in one.source_topics):
@@ -173,18 +174,6 @@ def all_counts(topology: wire.StreamsTopology, existing: Counts) -> dict[str, in
     return decided | changelogs
 
 
-def refuse_wrong_places(topology: wire.StreamsTopology) -> None:
-    """Raises RequestRefused if a co-partition group has an index without a topic."""
-    for one in topology.subtopologies:
-        for group in one.copartition_groups:
-            for places, topics in (
-                (group.source_topics, one.source_topics),
-                (group.repartition_source_topics, one.repartition_source_topics),
-            ):
-                if any(not 0 <= at < len(topics) for at in places):
-                    raise RequestRefused(ErrorCode.UNKNOWN_SERVER_ERROR)
-
-
 def in_hash_order(topology: wire.StreamsTopology) -> list[wire.StreamsSubtopology]:
     by_id = {one.subtopology_id: one for one in topology.subtopologies}
     return [by_id[one] for one in java_hash_order(list(by_id))]
@@ -223,12 +212,20 @@ def _largest_input(
     return max(known, default=None)
 
 
-def _copartitioned(subtopology: wire.StreamsSubtopology) -> Iterable[frozenset[str]]:
+def _copartitioned(subtopology: wire.StreamsSubtopology) -> list[frozenset[str]]:
+    """Returns each co-partition group's topics. Errors: RequestRefused for an index without one."""
+    sources = subtopology.source_topics
+    repartition = [one.name for one in subtopology.repartition_source_topics]
+    found = []
     for group in subtopology.copartition_groups:
-        names = [subtopology.source_topics[at] for at in group.source_topics]
-        repartition = subtopology.repartition_source_topics
-        names += [repartition[at].name for at in group.repartition_source_topics]
-        yield frozenset(names)
+        names: set[str] = set()
+        places = (group.source_topics, sources), (group.repartition_source_topics, repartition)
+        for indexes, topics in places:
+            if any(not 0 <= at < len(topics) for at in indexes):
+                raise RequestRefused(ErrorCode.UNKNOWN_SERVER_ERROR)
+            names |= {topics[at] for at in indexes}
+        found.append(frozenset(names))
+    return found
 
 
 def _copartition(

@@ -48,39 +48,36 @@ def add_settings(parser: argparse.ArgumentParser) -> Any:
     )
     for name, setting in _SETTINGS.items():
         add_table(options, f"--{name.replace('_', '-')} N: {setting}", **{name: whole(0)})
-    add_table(options, _APPLICATION, stateful=_numbers, streams_config=path, since=path)
+    table = """
+    --stateful N,…: the numbers of the stateful subtopologies, if the replay cannot tell
+    --streams-config FILE: the application's properties
+    --since FILE: an earlier line of the group, as `snapshot` writes it: how fast copies restore,
+      and how much is written, is measured between it and now
+    """
+    add_table(options, table, stateful=_numbers, streams_config=path, since=path)
     return options
-
-
-_APPLICATION = """
---stateful N,…: the numbers of the stateful subtopologies, if the replay cannot tell
---streams-config FILE: the application's properties
---since FILE: an earlier line of the group, as `snapshot` writes it: how fast copies restore, and
-  how much is written, is measured between it and now
-"""
 
 
 def add_planned(parser: argparse.ArgumentParser) -> None:
     """Adds the options for settings, and those that only plans need."""
+    planned = """
+    --new-setting NAME=VALUE: plan another setting of the leader, such as num.standby.replicas=1;
+      `compare` compares each of these options with the present settings, and "A=1 B=2" is one of
+      them
+    --session-timeout S: session.timeout.ms of the threads, in seconds (default: that of
+      --streams-config, or 45)
+    --restore-rate N: how many records a copy of a task's state restores a second (default: all of
+      them before the next probing rebalance)
+    --write-rate N: with --restore-rate: records written for each task a second (default: 0)
+    """
     add_table(
         add_settings(parser),
-        _PLANNED,
+        planned,
         new_setting={**REPEATED, "type": _new_settings},
         session_timeout=seconds,
         restore_rate=whole(1),
         write_rate=whole(0),
     )
-
-
-_PLANNED = """
---new-setting NAME=VALUE: plan another setting of the leader, such as num.standby.replicas=1;
-  `compare` compares each of these options with the present settings, and "A=1 B=2" is one of them
---session-timeout S: session.timeout.ms of the threads, in seconds (default: that of
-  --streams-config, or 45)
---restore-rate N: how many records a copy of a task's state restores a second (default: all of them
-  before the next probing rebalance)
---write-rate N: with --restore-rate: records written for each task a second (default: 0)
-"""
 
 
 def refuse_planned(args: argparse.Namespace) -> None:

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`kafka-rebalance connect`: plays the rebalances of a Kafka Connect cluster, round by round."""
+"""Predicts the rebalances of scripts, or of events on a live cluster. Shows for each which
+connectors and tasks each worker starts and stops, and which run nowhere, until when, and why.
+"""
 
 import argparse
 import sys
@@ -32,31 +34,24 @@ _NO_LEADER = (
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    parser.description = (
-        "Predicts the rebalances of scripts, or of events on a live cluster. Shows for each which "
-        "connectors and tasks each worker starts and stops, and which run nowhere, until when, "
-        "and why."
-    )
     parser.epilog = (
         'Events: "worker W leaves|returns|joins"; "leader W leaves" (REST does not '
         'show who leads, `describe` does); "connector C tasks=N|deleted"; "60s" (time passes). '
         "A script is one line of JSON (docs/connect.md has one)."
     )
-    add_table(parser, _INPUT, file={"nargs": "?"}, url={"type": None})
+    input = """
+    file FILE: scripts, one per line; - for standard input
+    --url: read a live cluster's REST interface, not FILE
+    """
+    add_table(parser, input, file={"nargs": "?"}, url={"type": None})
     add_client_settings(parser)
-    add_table(parser, _OPTIONS, then=REPEATED, max_delay_ms=whole(0))
+    options = f"""
+    --then EVENT: with --url: the next event (repeatable, in order)
+    --max-delay-ms N: with --url: scheduled.rebalance.max.delay.ms (default: {DEFAULT_MAX_DELAY_MS})
+    --json: print one answer per line, as JSON
+    """
+    add_table(parser, options, then=REPEATED, max_delay_ms=whole(0))
     add_engine(parser)
-
-
-_INPUT = """
-file FILE: scripts, one per line; - for standard input
---url: read a live cluster's REST interface, not FILE
-"""
-_OPTIONS = f"""
---then EVENT: with --url: the next event (repeatable, in order)
---max-delay-ms N: with --url: scheduled.rebalance.max.delay.ms (default: {DEFAULT_MAX_DELAY_MS})
---json: print one answer per line, as JSON
-"""
 
 
 def run(args: argparse.Namespace) -> int:

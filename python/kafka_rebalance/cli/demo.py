@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`kafka-rebalance demo`: assigns a captured sample on Spark, and prints next steps."""
+"""Copies groups that were captured from a real cluster, assigns all copies on Spark, plans changes
+of them, and prints next steps and the path of a report.
+"""
 
 import argparse
 import json
@@ -27,18 +29,12 @@ _SHOWN = 5
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    parser.description = (
-        "Copies groups that were captured from a real cluster, assigns all copies on Spark, plans "
-        "changes of them, and prints next steps and the path of a report."
-    )
-    add_table(parser, _OPTIONS, groups={"type": whole(1), "default": 20_000}, output=Path)
-
-
-_OPTIONS = """
---groups N: the number of groups after copying (default: %(default)s)
---sample: only print the captured groups as JSON lines, as input for the other commands
---output DIR: where to write groups, answers and report (default: a new temporary directory)
-"""
+    options = """
+    --groups N: the number of groups after copying (default: %(default)s)
+    --sample: only print the captured groups as JSON lines, as input for the other commands
+    --output DIR: where to write groups, answers and report (default: a new temporary directory)
+    """
+    add_table(parser, options, groups={"type": whole(1), "default": 20_000}, output=Path)
 
 
 class _Outcome(Frozen):

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`kafka-rebalance fleet`: assigns, plans, compares or summarises every group.
-
-Spark computes the answers, except for small local files of contract lines, which need no Spark.
+"""Answers every group of INPUT and writes OUTPUT as Parquet, one row for each group. For a bad
+group only the columns error and error_kind are set; the job continues with the others. Paths are
+Spark's: local ones, hdfs://, s3a:// and others. Local files of lines below 100 MB are answered
+without Spark, if no --master is given.
 """
 
 import argparse
@@ -69,13 +70,11 @@ _WORDS = {
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    parser.description = (
-        "Answers every group of INPUT and writes OUTPUT as Parquet, one row for each group. For a "
-        "bad group only the columns error and error_kind are set; the job continues with the "
-        "others. Paths are Spark's: local ones, hdfs://, s3a:// and others. Local files of lines "
-        "below 100 MB are answered without Spark, if no --master is given."
-    )
     words = parser.add_subparsers(title="words", required=True, metavar="WORD", dest="word")
+    page = """
+    --report DIR: a local directory for the page and the worst groups (default: OUTPUT)
+    --racks RACK,…: the racks to lose, one in each plan (default: all; an empty text: none)
+    """
     for word, line in _WORDS.items():
         one = words.add_parser(word, help=line, description=f"{line[0].upper()}{line[1:]}.")
         _add_paths(one)
@@ -87,54 +86,42 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         if word != "assign":
             add_changes(one)
         if word == "summary":
-            add_table(one, _PAGE)
-
-
-_PAGE = """
---report DIR: a local directory for the page and the worst groups (default: OUTPUT)
---racks RACK,…: the racks to lose, one in each plan (default: all; an empty text: none)
-"""
+            add_table(one, page)
 
 
 def _add_paths(parser: argparse.ArgumentParser) -> None:
-    add_table(parser, _PATHS)
+    paths = """
+    input INPUT: a file or a directory that Spark reads
+    output OUTPUT: the directory to create
+    """
+    add_table(parser, paths)
     reading = parser.add_argument_group("reading")
-    add_table(reading, _READING, format={"choices": ("lines", "parquet", "records")})
+    table = """
+    --format: contract lines, the contract's columns, or records of __consumer_offsets as Parquet
+      (default: by suffixes; records if --topics is given)
+    --topics PATH: for records: the topics' name, partitions and racks, as Parquet or JSON lines
+    --assume-assigned: for records: count the partitions of topics that PATH lacks from the
+      assignments
+    """
+    add_table(reading, table, format={"choices": ("lines", "parquet", "records")})
     add_max_partitions(parser)
     direct = {"action": argparse.BooleanOptionalAction, "default": None}
-    add_table(
-        parser.add_argument_group("Spark"),
-        _SPARK,
-        tasks=whole(1),
-        direct=direct,
-        master={"type": None},
-    )
-    add_table(parser, _OUTPUT)
-
-
-_PATHS = """
-input INPUT: a file or a directory that Spark reads
-output OUTPUT: the directory to create
-"""
-_READING = """
---format: contract lines, the contract's columns, or records of __consumer_offsets as Parquet
-  (default: by suffixes; records if --topics is given)
---topics PATH: for records: the topics' name, partitions and racks, as Parquet or JSON lines
---assume-assigned: for records: count the partitions of topics that PATH lacks from the assignments
-"""
-_SPARK = """
---tasks N: spread the groups over N tasks
---direct: lines or Parquet: tasks read and write the files themselves, for much less CPU; driver and
-  executors need access by pyarrow (default: for local paths)
---master: Spark's master (default: local[*], or no Spark for small local files of lines; under
-  spark-submit: the one there)
---remote URL: a Spark Connect server: sc://host:port
---shared-files: every machine of the cluster sees the local paths
-"""
-_OUTPUT = """
---overwrite: replace an OUTPUT that a fleet job wrote
---json: print the counts as JSON
-"""
+    spark = """
+    --tasks N: spread the groups over N tasks
+    --direct: lines or Parquet: tasks read and write the files themselves, for much less CPU; driver
+      and executors need access by pyarrow (default: for local paths)
+    --master: Spark's master (default: local[*], or no Spark for small local files of lines; under
+      spark-submit: the one there)
+    --remote URL: a Spark Connect server: sc://host:port
+    --shared-files: every machine of the cluster sees the local paths
+    """
+    options = parser.add_argument_group("Spark")
+    add_table(options, spark, tasks=whole(1), direct=direct, master={"type": None})
+    output = """
+    --overwrite: replace an OUTPUT that a fleet job wrote
+    --json: print the counts as JSON
+    """
+    add_table(parser, output)
 
 
 def run(args: argparse.Namespace) -> int:

@@ -32,7 +32,14 @@ from kafka_rebalance.report.text.names import counted, in_words
 from kafka_rebalance.report.text.sentences import print_note, print_sentence, print_wrapped
 
 from .lines import Leaderless, group_lines, no_groups, open_input, required
-from .options import add_cluster, add_engine, add_pasted, add_table, cluster_configs
+from .options import (
+    add_cluster,
+    add_engine,
+    add_pasted,
+    add_patterns,
+    add_table,
+    cluster_configs,
+)
 from .tally import OF_APPLICATION, CannotSwitch, Emptied, LeftOut, Tally, unchanged
 from .weights import Weigher
 
@@ -55,25 +62,15 @@ class BadGroup(NamedTuple):
         return {"group_id": self.group_id, "error": self.error, **notes}
 
 
-def add_arguments(parser: argparse.ArgumentParser, only: Container[str] | None = None) -> None:
-    """Adds the options for input and output, and for changes; `only` is for `add_changes`."""
-    add_input(parser)
-    add_changes(parser, only)
-
-
-def _add_group(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--group", metavar="G", help="only this group, in detail")
-
-
-def add_input(
-    parser: argparse.ArgumentParser,
-    add_group: Callable[[argparse.ArgumentParser], None] = _add_group,
-) -> None:
-    """Adds the options for input and output; `add_group` adds --group."""
+def add_input(parser: argparse.ArgumentParser, *, by_patterns: bool = False) -> None:
+    """Adds the options for input and output; with `by_patterns`, --group selects several groups."""
     text = "contract lines, or tables of kafka-consumer-groups.sh or rpk; - for standard input"
     add_table(parser, f"file FILE: {text}", file={"nargs": "?"})
     add_cluster(parser, instead="; its groups are read, not FILE")
-    add_group(parser)
+    if by_patterns:
+        add_patterns(parser)
+    else:
+        add_table(parser, "--group G: only this group, in detail")
     add_table(parser, "--json: print one answer per line, as JSON")
     add_engine(parser)
     add_pasted(parser)

@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`kafka-rebalance history`: which groups rebalanced, why, and what would have helped."""
+"""Reads records of __consumer_offsets and shows each rebalance that they hold, with its cause. FILE
+has JSON lines (partition, offset, timestamp in ms, key and value in base64; also as .gz) or Parquet
+with these columns. With --bootstrap-server, the records of a live cluster are read; nothing is
+changed there, and no group is joined.
+"""
 
 import argparse
 import gzip
@@ -41,34 +45,27 @@ _LOG_LINE_BYTES = 1 << 20  # the lines of a coordinator's log are shorter
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    parser.description = (
-        "Reads records of __consumer_offsets and shows each rebalance that they hold, with its "
-        "cause. FILE has JSON lines (partition, offset, timestamp in ms, key and value in base64; "
-        "also as .gz) or Parquet with these columns. With --bootstrap-server, the records of a "
-        "live cluster are read; nothing is changed there, and no group is joined."
-    )
     add_table(parser, "files FILE: records; - for standard input", files={"nargs": "*"})
     add_cluster(parser, instead="; its records are read, not FILE")
-    add_table(parser, _READING, broker_log=REPEATED)
-    add_table(parser.add_mutually_exclusive_group(), _ANSWERS)
-    add_table(parser, _OUTPUT, output=_page)
-
-
-_READING = """
---broker-log LOG: a broker's log (also as .gz): causes are read there; give it once for each broker
---group G: only this group, rebalance by rebalance
-"""
-_ANSWERS = """
---patterns: only the patterns: storms, restarts and others
---replay: compute each rebalance again, and compare
---what-if: play the same events under each assignor, without and with static members
-"""
-_OUTPUT = """
---topics PATH: for --replay and --what-if: the topics' name, partitions and racks, as JSON lines
---all: show every group and every rebalance
---json: print one rebalance per line, as JSON
---output PATH: draw the history: page.html
-"""
+    reading = """
+    --broker-log LOG: a broker's log (also as .gz): causes are read there; give it once for each
+      broker
+    --group G: only this group, rebalance by rebalance
+    """
+    add_table(parser, reading, broker_log=REPEATED)
+    answers = """
+    --patterns: only the patterns: storms, restarts and others
+    --replay: compute each rebalance again, and compare
+    --what-if: play the same events under each assignor, without and with static members
+    """
+    add_table(parser.add_mutually_exclusive_group(), answers)
+    table = """
+    --topics PATH: for --replay and --what-if: the topics' name, partitions and racks, as JSON lines
+    --all: show every group and every rebalance
+    --json: print one rebalance per line, as JSON
+    --output PATH: draw the history: page.html
+    """
+    add_table(parser, table, output=_page)
 
 
 def _page(text: str) -> Path:

@@ -3,8 +3,10 @@
 
 import argparse
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
+from fnmatch import fnmatchcase
+from textwrap import dedent
 from typing import TYPE_CHECKING, Any
 
 from kafka_rebalance.assignors.registry import BALANCED, OURS, WEIGHTED, planned_names
@@ -87,7 +89,7 @@ def add_table(parser: Any, table: str, **how: Callable[[str], Any] | Mapping[str
 
     `how` maps a name (`max_size` for --max-size) to its type, or to arguments of `add_argument`.
     """
-    for flag, metavar, text in _ENTRY.findall(table):
+    for flag, metavar, text in _ENTRY.findall(dedent(table)):
         found = how.get(flag.lstrip("-").replace("-", "_"), {})
         more: dict[str, Any] = {"type": found} if callable(found) else dict(found)
         if metavar:
@@ -104,16 +106,14 @@ def add_cluster(parser: argparse.ArgumentParser, *, instead: str = "") -> None:
     add_client_settings(parser)
 
 
-_CLIENT_SETTINGS = """
---command-config FILE: the settings of Kafka's own clients, for TLS and SASL: client.properties
-  (docs/secured-clusters.md)
---timeout S: how many seconds the cluster may take for an answer (default: 5)
-"""
-
-
 def add_client_settings(parser: argparse.ArgumentParser) -> None:
     """Adds the options of commands that connect to a live cluster."""
-    add_table(parser, _CLIENT_SETTINGS, timeout=seconds)
+    table = """
+    --command-config FILE: the settings of Kafka's own clients, for TLS and SASL: client.properties
+      (docs/secured-clusters.md)
+    --timeout S: how many seconds the cluster may take for an answer (default: 5)
+    """
+    add_table(parser, table, timeout=seconds)
 
 
 def cluster_configs(args: argparse.Namespace) -> dict[str, Any]:
@@ -123,20 +123,33 @@ def cluster_configs(args: argparse.Namespace) -> dict[str, Any]:
     return client_configs(read_properties(args.command_config), timeout_s=args.timeout)
 
 
+def add_patterns(parser: argparse.ArgumentParser) -> None:
+    """Adds the option that selects groups by patterns like those of a shell."""
+    text = "--group G: only this group, or groups as in orders-*; may be given again (default: all)"
+    add_table(parser, text, group={"action": "append"})
+
+
+def is_pattern(name: str) -> bool:
+    return any(one in name for one in "*?[")
+
+
+def fits(name: str, patterns: Iterable[str] | None) -> bool:
+    """Returns whether a group id fits a pattern; without patterns (None), all ids fit."""
+    return patterns is None or any(fnmatchcase(name, one) for one in patterns)
+
+
 def add_pasted(parser: argparse.ArgumentParser) -> None:
     """Adds the options for facts that the tables of Kafka's command and of rpk do not show."""
     pasted = parser.add_argument_group(
         "tables of kafka-consumer-groups.sh and rpk",
         "FILE may hold these, too (docs/paste.md). What they do not show is assumed, and set here.",
     )
-    add_table(pasted, _PASTED, topic=REPEATED, assume=REPEATED)
-
-
-_PASTED = """
---topic NAME=N: a topic has N partitions
---assume FIELD=VALUE: a field of docs/contract.md: assignor=sticky, members[NAME].topics=A,B, where
-  NAME is any id of the member, or members[*].rack_id=a
-"""
+    table = """
+    --topic NAME=N: a topic has N partitions
+    --assume FIELD=VALUE: a field of docs/contract.md: assignor=sticky, members[NAME].topics=A,B,
+      where NAME is any id of the member, or members[*].rack_id=a
+    """
+    add_table(pasted, table, topic=REPEATED, assume=REPEATED)
 
 
 def add_engine(parser: argparse.ArgumentParser) -> None:

@@ -42,7 +42,8 @@ COMMANDS = {
     "mcp": "answer an agent's questions over the Model Context Protocol",
     "completion": "complete commands and options in a shell",
 }
-"""Each command with its line in the help; the module of that name has the command's options.
+"""Each command with its line in the help. The module of that name has the command's options; its
+docstring is the description in the help.
 
 The commands are in the order in which a new user needs them.
 """
@@ -202,6 +203,7 @@ def parser(given: Sequence[str]) -> argparse.ArgumentParser:
         command = commands.add_parser(name, help=COMMANDS[name], formatter_class=_Help)
         if name == word:
             module = import_module(f".{name}", __package__)
+            command.description = module.__doc__
             module.add_options(command)
             command.set_defaults(run=module.run, parser=command)
             shown = "\n".join(f"  {PROG} {example}" for example in EXAMPLES[name])

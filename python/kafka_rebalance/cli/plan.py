@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`kafka-rebalance plan`: plays the rebalances that changes of a group cause."""
+"""Predicts changes of a group, rebalance by rebalance, as Kafka would play them. Shows the kept,
+revoked and gained partitions of each member, the partitions without a reader, the balance
+afterwards, and the best possible one. Without changes: the next rebalance.
+"""
 
 import argparse
 from collections.abc import Sequence
@@ -22,7 +25,7 @@ from kafka_rebalance.plans.samples import Samples
 from kafka_rebalance.report.text.names import shortened
 
 from .applications import add_planned, planned_application, replayed, show_plan
-from .groups import BadGroup, add_arguments, answers, given, report_bad
+from .groups import BadGroup, add_changes, add_input, answers, given, report_bad
 from .lines import draw
 from .options import add_assignor, add_objective, add_table, name_with_objective, path, whole
 from .plan_table import PlanTable
@@ -36,32 +39,27 @@ _ON_THE_ASSIGNOR = ("no answer", "lists", "eager", "leader", "foreign")
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    parser.description = (
-        "Predicts changes of a group, rebalance by rebalance, as Kafka would play them. Shows the "
-        "kept, revoked and gained partitions of each member, the partitions without a reader, the "
-        "balance afterwards, and the best possible one. Without changes: the next rebalance."
-    )
-    add_asked(parser, _OPTIONS, samples=whole(0), output=path)
+    options = """
+    --curve: show how even the group could be if at most so many partitions were taken from their
+      owners, whatever the assignor
+    --samples N: predict again with N samples of what is guessed, as ids for new members (default: 8
+      to 32 in the table of one group, else 0)
+    --explain PARTITION: explain the owners of one partition, for example payments-3
+    --how-long: show seconds too: the simulator plays the changes, with the assumptions that it
+      prints
+    --all: show every member and round
+    --output FILE.html: draw the plan as an HTML page
+    """
+    add_asked(parser, options, samples=whole(0), output=path)
     parser.set_defaults(
         one_group="--explain, --curve and --output need one group: name it with --group"
     )
 
 
-_OPTIONS = """
---curve: show how even the group could be if at most so many partitions were taken from their
-  owners, whatever the assignor
---samples N: predict again with N samples of what is guessed, as ids for new members (default: 8 to
-  32 in the table of one group, else 0)
---explain PARTITION: explain the owners of one partition, for example payments-3
---how-long: show seconds too: the simulator plays the changes, with the assumptions that it prints
---all: show every member and round
---output FILE.html: draw the plan as an HTML page
-"""
-
-
 def add_asked(parser: argparse.ArgumentParser, table: str = "", **how: Any) -> None:
     """Adds the options for a group, its changes and its assignor, and the options of a `table`."""
-    add_arguments(parser)
+    add_input(parser)
+    add_changes(parser)
     add_assignor(parser)
     add_objective(parser)
     add_weights(parser)

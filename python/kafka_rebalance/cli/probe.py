@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`kafka-rebalance probe`: a real client leads made-up groups; the command prints its answers."""
+"""Reads groups as JSON lines, lets a real client lead each of them, and writes its answer as a
+result line, in order. Nothing is assigned: the members are invented. Needs the extra `serve`.
+"""
 
 import argparse
 import asyncio
@@ -25,30 +27,23 @@ if TYPE_CHECKING:  # `--help` works without the extra
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    parser.description = (
-        "Reads groups as JSON lines, lets a real client lead each of them, and writes its answer "
-        "as a result line, in order. Nothing is assigned: the members are invented. Needs the "
-        "extra `serve`."
-    )
     add_table(parser, "file FILE: contract lines; - for standard input")
     names = sorted(CONSUMERS)
+    clients = """
+    --client LIBRARY: a Python library: {}
+    --command LINE: a program that subscribes to a topic; {{address}} and {{assignor}} are put in
+    """
     add_table(
         parser.add_mutually_exclusive_group(required=True),
-        _CLIENTS.format(", ".join(names)),
+        clients.format(", ".join(names)),
         client={"choices": names},
         command=_command,
     )
-    add_table(parser, _OPTIONS, patience={"type": whole(1), "default": int(PATIENCE_S)})
-
-
-_CLIENTS = """
---client LIBRARY: a Python library: {}
---command LINE: a program that subscribes to a topic; {{address}} and {{assignor}} are put in
-"""
-_OPTIONS = """
---assignor NAME: for all groups, not their own
---patience S: a group without an answer for S seconds is an error (default: %(default)s)
-"""
+    options = """
+    --assignor NAME: for all groups, not their own
+    --patience S: a group without an answer for S seconds is an error (default: %(default)s)
+    """
+    add_table(parser, options, patience={"type": whole(1), "default": int(PATIENCE_S)})
 
 
 def _command(text: str) -> str:

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`kafka-rebalance serve`: a broker for tests of consumers, with records in memory."""
+"""Runs one broker behind a TCP port, so that unmodified clients can produce, subscribe, rebalance,
+and commit. For tests and studies: without --log-dir, groups, offsets and records are lost when it
+ends. Needs the extra `serve`.
+"""
 
 import argparse
 import asyncio
@@ -29,15 +32,19 @@ _MOST_PORT = 65_535
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    parser.description = (
-        "Runs one broker behind a TCP port, so that unmodified clients can produce, subscribe, "
-        "rebalance, and commit. For tests and studies: without --log-dir, groups, offsets and "
-        "records are lost when it ends. Needs the extra `serve`."
-    )
     delay_ms = CoordinatorConfig().group_initial_rebalance_delay_ms
+    options = """
+    --topic NAME=N: a topic with N partitions
+    --topics-of FILE: the topics of the groups in a snapshot
+    --host: address (default: %(default)s)
+    --port: 0: any free one (default: %(default)s)
+    --initial-delay-ms MS: group.initial.rebalance.delay.ms (default: %(default)s)
+    --log-dir DIR: keep groups, offsets and records in DIR, and read them
+    --auto-create N: a client that asks for an unknown topic makes it, with N partitions
+    """
     add_table(
         parser,
-        _OPTIONS,
+        options,
         topic=REPEATED,
         topics_of=Path,
         host={"default": "127.0.0.1"},
@@ -46,17 +53,6 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         log_dir=Path,
         auto_create={"type": whole(0), "default": 0},
     )
-
-
-_OPTIONS = """
---topic NAME=N: a topic with N partitions
---topics-of FILE: the topics of the groups in a snapshot
---host: address (default: %(default)s)
---port: 0: any free one (default: %(default)s)
---initial-delay-ms MS: group.initial.rebalance.delay.ms (default: %(default)s)
---log-dir DIR: keep groups, offsets and records in DIR, and read them
---auto-create N: a client that asks for an unknown topic makes it, with N partitions
-"""
 
 
 def port(text: str) -> int:

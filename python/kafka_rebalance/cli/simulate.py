@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`kafka-rebalance simulate`: plays rebalances in virtual time, before they really happen."""
+"""Runs a scenario (a TOML file, or the name of a ready one) and prints every rebalance, with the
+time that partitions had no reader.
+"""
 
 import argparse
 import dataclasses
@@ -32,45 +34,40 @@ _FORMATS = (".html", ".parquet")
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    parser.description = (
-        "Runs a scenario (a TOML file, or the name of a ready one) and prints every rebalance, "
-        "with the time that partitions had no reader."
-    )
     how: dict[str, Any] = {"scenario": {"nargs": "?"}, "from": {"dest": "source"}}
-    add_table(parser, _PLAYED, **how)
+    table = """
+    scenario: a file, the name of a ready scenario, or - for standard input
+    --list: list the ready scenarios
+    --from FILE: make a scenario from a group of FILE (contract lines, as `snapshot` writes them; -
+      for standard input): its topics, members, assignor and racks, with the changes below
+    """
+    add_table(parser, table, **how)
     add_cluster(parser, instead="; one of its groups is played, as with --from")
-    add_table(parser, _OF_GROUP, member=REPEATED)
+    of_group = """
+    --group G: with --from and --bootstrap-server: which group
+    --member SETTING=VALUE: with a group: a setting that contract lines do not contain, for example
+      session_timeout=10s or process=500ms (repeatable)
+    """
+    add_table(parser, of_group, member=REPEATED)
     add_changes(parser, PLAYABLE)
     add_pasted(parser)
     add_planned(parser)
     parser.set_defaults(engine="rust")
-    add_table(parser, _RUNS, seed={"type": int}, seeds=whole(1), output=path)
-
-
-_PLAYED = """
-scenario: a file, the name of a ready scenario, or - for standard input
---list: list the ready scenarios
---from FILE: make a scenario from a group of FILE (contract lines, as `snapshot` writes them; - for
-  standard input): its topics, members, assignor and racks, with the changes below
-"""
-_OF_GROUP = """
---group G: with --from and --bootstrap-server: which group
---member SETTING=VALUE: with a group: a setting that contract lines do not contain, for example
-  session_timeout=10s or process=500ms (repeatable)
-"""
-_RUNS = f"""
---json: print each run as one JSON object
---trace: print every message, callback and change of state
---seed: show the run of this seed (default: the median of 5)
---seeds N: run N seeds, beginning with the scenario's own, and print every figure as a range
---compare A,B,…: run the scenario with other kinds of members, side by side: {", ".join(_VARIANTS)}
-  (eager, cooperative and static members have the classic protocol, consumer and static-consumer
-  members the consumer protocol; static members are cooperative, all others dynamic)
---costs START/STOP,…: run the scenario with other times for starting and stopping a partition or
-  task, side by side: 50ms/20ms,200ms/100ms
---output FILE: FILE.html: draw the holder of each partition over time; FILE.parquet: write the
-  holders as rows
-"""
+    runs = f"""
+    --json: print each run as one JSON object
+    --trace: print every message, callback and change of state
+    --seed: show the run of this seed (default: the median of 5)
+    --seeds N: run N seeds, beginning with the scenario's own, and print every figure as a range
+    --compare A,B,…: run the scenario with other kinds of members, side by side:
+      {", ".join(_VARIANTS)} (eager, cooperative and static members have the classic protocol,
+      consumer and static-consumer members the consumer protocol; static members are cooperative,
+      all others dynamic)
+    --costs START/STOP,…: run the scenario with other times for starting and stopping a partition or
+      task, side by side: 50ms/20ms,200ms/100ms
+    --output FILE: FILE.html: draw the holder of each partition over time; FILE.parquet: write the
+      holders as rows
+    """
+    add_table(parser, runs, seed={"type": int}, seeds=whole(1), output=path)
 
 
 def run(args: argparse.Namespace) -> int:

@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`kafka-rebalance snapshot`: writes the groups of a live cluster as contract lines."""
+"""Reads the groups of a live cluster whose members own partitions, and writes one contract line for
+each: the input of the other commands. These are classic consumer groups, consumer groups that the
+broker assigns (KIP-848), share groups and streams groups. Changes nothing on the cluster and joins
+no group.
+"""
 
 import argparse
 from collections.abc import Callable, Iterable, Iterator
@@ -30,21 +34,13 @@ _MOVING = {
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    parser.description = (
-        "Reads the groups of a live cluster whose members own partitions, and writes one contract "
-        "line for each: the input of the other commands. These are classic consumer groups, "
-        "consumer groups that the broker assigns (KIP-848), share groups and streams groups. "
-        "Changes nothing on the cluster and joins no group."
-    )
     add_cluster(parser)
-    add_table(parser, _OPTIONS, group={"action": "append"})
-
-
-_OPTIONS = """
---group G: only this group (repeatable); default: every group that has members
---leaders: read who leads, too: from __consumer_offsets, on which the user needs Read; this reads
-  the whole partitions of the groups
-"""
+    options = """
+    --group G: only this group (repeatable); default: every group that has members
+    --leaders: read who leads, too: from __consumer_offsets, on which the user needs Read; this
+      reads the whole partitions of the groups
+    """
+    add_table(parser, options, group={"action": "append"})
 
 
 def run(args: argparse.Namespace) -> int:

@@ -6,7 +6,6 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import field, replace
-from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, get_args
 
 from kafka_rebalance.assignors.registry import SERVER_SIDE
@@ -25,8 +24,7 @@ from . import of_errors
 from .applications import findings
 from .groups import BadGroup, cluster_groups, no_such_group, read_groups, report_bad
 from .lines import Leaderless
-from .options import add_table, cluster_configs
-from .patterns import is_pattern
+from .options import add_table, cluster_configs, fits, is_pattern
 from .snapshot import note_left_out
 
 if TYPE_CHECKING:
@@ -45,19 +43,17 @@ _Shows = Callable[[argparse.Namespace, GroupSpec, Leaderless], None]
 def add_selection(parser: argparse.ArgumentParser) -> None:
     """Adds the options that select and sort groups by their findings."""
     kinds = [*SEVERITIES, *FINDINGS, "empty"]
+    selection = """
+    --only WHAT: only groups with this finding, or with one of this severity (error, warning, info)
+      or a worse one; empty: without members; may be given again
+    --sort: worst first, or the largest lag or most members, or by name (default: %(default)s)
+    """
     add_table(
         parser,
-        _SELECTION,
+        selection,
         only={"action": "append", "choices": kinds},
         sort={"choices": get_args(triage.Order), "default": "severity"},
     )
-
-
-_SELECTION = """
---only WHAT: only groups with this finding, or with one of this severity (error, warning, info) or a
-  worse one; empty: without members; may be given again
---sort: worst first, or the largest lag or most members, or by name (default: %(default)s)
-"""
 
 
 def show_all(args: argparse.Namespace, patterns: Sequence[str] | None, show: _Shows) -> int:
@@ -147,16 +143,14 @@ class _Look(Mutable):
         return one is not None and one.protocol_type == CONNECT
 
     def _fits(self, group_id: str | None) -> bool:
-        if self.patterns is None or group_id is None:
-            return True
-        return any(fnmatchcase(group_id, one) for one in self.patterns)
+        return group_id is None or fits(group_id, self.patterns)
 
     def _missing(self, found: Sequence[GroupSpec | BadGroup]) -> Iterator[BadGroup]:
         """Yields an error for each name and pattern that no group fits."""
         ids = (one.group_id for one in found if one.group_id is not None)
         there = [*dict.fromkeys([*ids, *self.listed])]
         for pattern in self.patterns or ():
-            if not any(fnmatchcase(one, pattern) for one in there):
+            if not any(fits(one, [pattern]) for one in there):
                 yield no_such_group(pattern, self.args.file or self.args.bootstrap_server, there)
 
     def _of_cluster(self) -> Iterator[GroupSpec | BadGroup]:

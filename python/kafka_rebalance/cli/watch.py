@@ -1,11 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`kafka-rebalance watch`: each rebalance of live groups, why, and whether it was as predicted."""
+"""Follows groups: by their records in __consumer_offsets if the user has Read on this topic, else
+by their descriptions. After each rebalance, it prints whether the group ended as predicted from the
+state before, with the ids of the members that joined, or else what made the difference; and why the
+group rebalanced. With changes, it follows the descriptions of one group, plans the changes at the
+start, and says once they are made how many partitions have other members than planned. If brokers
+are down, it waits. Ctrl-C ends it.
+"""
 
 import argparse
 import queue
 import time
 from collections.abc import Callable, Set
 from dataclasses import asdict, dataclass, field
+from functools import partial
 from typing import Any, cast
 
 from kafka_rebalance.assignors.registry import SERVER_SIDE, STREAM, library_of
@@ -32,8 +39,17 @@ from kafka_rebalance.watch.verdict import (
 
 from . import SOME_ERRORS, of_errors
 from .groups import add_changes, error_text
-from .options import add_cluster, add_engine, cluster_configs, seconds, whole
-from .patterns import add_patterns, is_pattern, wanted
+from .options import (
+    add_cluster,
+    add_engine,
+    add_patterns,
+    add_table,
+    cluster_configs,
+    fits,
+    is_pattern,
+    seconds,
+    whole,
+)
 from .tally import OF_APPLICATION
 
 _Events = queue.SimpleQueue[tuple[str, tuple[Any, ...], dict[str, Any]]]
@@ -46,22 +62,15 @@ _WITHOUT_MEMBERS = (EMPTY, "state: Dead", NO_SUCH_GROUP)
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    parser.description = (
-        "Follows groups: by their records in __consumer_offsets if the user has Read on this "
-        "topic, else by their descriptions. After each rebalance, it prints whether the group "
-        "ended as predicted from the state before, with the ids of the members that joined, or "
-        "else what made the difference; and why the group rebalanced. With changes, it follows "
-        "the descriptions of one group, plans the changes at the start, and says once they are "
-        "made how many partitions have other members than planned. If brokers are down, it waits. "
-        "Ctrl-C ends it."
-    )
     add_cluster(parser)
     add_patterns(parser)
-    parser.add_argument("--rebalances", type=whole(1), metavar="N", help="end after N rebalances")
-    parser.add_argument(
-        "--for", type=seconds, metavar="S", dest="for_s", help="end after S seconds"
-    )
-    parser.add_argument("--json", action="store_true", help="print one answer per line, as JSON")
+    table = """
+    --rebalances N: end after N rebalances
+    --for S: end after S seconds
+    --json: print one answer per line, as JSON
+    """
+    how: dict[str, Any] = {"for": {"type": seconds, "dest": "for_s"}}
+    add_table(parser, table, rebalances=whole(1), **how)
     add_engine(parser)
     add_changes(parser)
 
@@ -76,7 +85,7 @@ def run(args: argparse.Namespace) -> int:
         args.bootstrap_server,
         cast(Any, _Queued(watch.events)),
         configs=cluster_configs(args),
-        is_wanted=wanted(args),
+        is_wanted=partial(fits, patterns=args.group),
         names=names,
         reads_log=not args.changes,
         every_s=_OF_ALL_S if names is None else _OF_NAMED_S,

@@ -36,18 +36,17 @@ def add_weights(parser: argparse.ArgumentParser, *, of_members: bool = True) -> 
     given = parser.add_argument_group(
         "weights", "What partitions carry, for all that looks at load (docs/balance.md)."
     )
-    tables = (_WEIGHTS, _CAPACITY, _SECONDS) if of_members else (_WEIGHTS, _SECONDS)
-    add_table(given, "".join(tables), seconds={"type": seconds, "default": _APART_S})
-
-
-_WEIGHTS = f"""
---weights SOURCE: a FILE of lines TOPIC PARTITION WEIGHT; or of a live group: load (records a second
-  and lag / {CATCH_UP_S}), rate, or lag (default: the weights in the group's line)
-"""
-_CAPACITY = """\
---capacity FILE: lines CLIENT CAPACITY, as `big-* 2`: what members carry beside the others' 1
-"""
-_SECONDS = "--seconds S: measure load and rate for S seconds (default: %(default)g)\n"
+    weights = f"""
+    --weights SOURCE: a FILE of lines TOPIC PARTITION WEIGHT; or of a live group: load (records a
+      second and lag / {CATCH_UP_S}), rate, or lag (default: the weights in the group's line)
+    """
+    add_table(given, weights)
+    if of_members:
+        what = "what members carry beside the others' 1"
+        add_table(given, f"--capacity FILE: lines CLIENT CAPACITY, as `big-* 2`: {what}")
+    how = {"type": seconds, "default": _APART_S}
+    text = "--seconds S: measure load and rate for S seconds (default: %(default)g)"
+    add_table(given, text, seconds=how)
 
 
 def only_weighted(args: argparse.Namespace) -> None:

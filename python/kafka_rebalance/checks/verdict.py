@@ -18,7 +18,7 @@ from kafka_rebalance.notes.findings import FINDINGS, SEVERITIES, Severity, rank,
 from kafka_rebalance.plans.rebalance_plan import RebalancePlan
 from kafka_rebalance.plans.summary import is_not_known, nobody_reads
 from kafka_rebalance.present.description import Description
-from kafka_rebalance.present.overloaded import overloaded
+from kafka_rebalance.present.readers import overloaded
 from kafka_rebalance.present.triage import TriagedGroup
 from kafka_rebalance.settings.rule import Breach
 from kafka_rebalance.settings.rules import RULES

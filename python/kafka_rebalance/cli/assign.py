@@ -13,8 +13,7 @@ from kafka_rebalance.bulk.lines import assign_lines, error_line, write_answer
 from kafka_rebalance.errors import GroupError, shown
 from kafka_rebalance.group.line_files import MAX_LINE_BYTES
 from kafka_rebalance.group.spec import GroupSpec
-from kafka_rebalance.report.text.names import counted, partitions_text
-from kafka_rebalance.report.text.sentences import print_note
+from kafka_rebalance.report.text.sentences import counted, partitions_text, print_note
 from kafka_rebalance.report.text.terminal import byte_progress
 
 from .lines import finish, group_lines, open_input

@@ -23,6 +23,7 @@ from kafka_rebalance.plans.changes.text import CHANGES
 from kafka_rebalance.plans.clients import class_name
 from kafka_rebalance.plans.leaders import LedPlan, as_led, plans_by_leader
 from kafka_rebalance.plans.rebalance_plan import parse_changes
+from kafka_rebalance.report.text.sentences import print_wrapped
 from kafka_rebalance.simulator.from_group import is_playable
 from kafka_rebalance.simulator.timing import Timed, timed, timed_each, why_untimed
 from kafka_rebalance.switching.comparison import Comparison, compare
@@ -134,7 +135,6 @@ def _show_one(compared: Comparison, led: Sequence[LedPlan], args: argparse.Names
 def _show_many(compared: Sequence[Comparison]) -> None:
     from kafka_rebalance.report.plans.compare import print_comparisons
     from kafka_rebalance.report.plans.notes import either_note, notes_on_groups
-    from kafka_rebalance.report.text.sentences import print_wrapped
 
     print_comparisons(compared)
     each = [(one.group.group_id, comparison_notes(one, cheap=True)) for one in compared]

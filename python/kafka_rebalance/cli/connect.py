@@ -19,8 +19,7 @@ from kafka_rebalance.group import contract
 from kafka_rebalance.group.field_paths import object_
 from kafka_rebalance.live.connect_draws import vary
 from kafka_rebalance.report.plans.connect import print_round, print_variation
-from kafka_rebalance.report.text.names import in_words
-from kafka_rebalance.report.text.sentences import print_note, print_wrapped
+from kafka_rebalance.report.text.sentences import in_words, print_note, print_wrapped
 
 from . import DONE
 from .groups import bad_line, report_bad

@@ -18,8 +18,8 @@ from kafka_rebalance.frozen import Frozen
 from kafka_rebalance.group.model import TopicPartition
 from kafka_rebalance.group.ownership import Assignment
 from kafka_rebalance.group.spec import GroupSpec
-from kafka_rebalance.report.text.names import counted
-from kafka_rebalance.report.text.sentences import print_sentence
+from kafka_rebalance.report.text.sentences import counted, print_sentence
+from kafka_rebalance.report.text.tables import print_table
 
 from . import DONE
 from .options import add_table, whole
@@ -54,8 +54,8 @@ def run(args: argparse.Namespace) -> int:
         for line in captured_lines():
             print(line)
         return DONE
-    captured_groups, refused = _captured()
-    groups = captured_groups[: args.groups]
+    sample = [json.loads(line) for line in captured_lines()]
+    groups = [GroupSpec.from_dict(line) for line in sample if "error" not in line][: args.groups]
     from kafka_rebalance.spark import jobs
     from kafka_rebalance.spark.functions import assign_groups
     from kafka_rebalance.spark.schema import INPUT_SCHEMA
@@ -94,7 +94,14 @@ def run(args: argparse.Namespace) -> int:
     finally:
         spark.stop()
     outcomes = [_outcome(group, answers[group.group_id]["assignment"]) for group in groups]
-    _print(outcomes, refused, args.groups, done, output)
+    _print_run(outcomes, args.groups, done)
+    for line in sample:
+        if "error" in line:
+            print(f"  left out: {line['group_id']} ({line['error']})")
+    print()
+    _print_most_uneven(outcomes)
+    print()
+    _print_next_steps(output)
     print(f"The report, for a browser: {report.absolute()}")
     return DONE
 
@@ -117,13 +124,6 @@ def _summary(spark: Any, output: Path) -> Path:
     return output / "summary" / "report.html"
 
 
-def _captured() -> tuple[list[GroupSpec], list[dict[str, Any]]]:
-    """Returns the groups of the sample, and the error lines of groups that could not be read."""
-    lines = [json.loads(line) for line in captured_lines()]
-    good = [GroupSpec.from_dict(line) for line in lines if "error" not in line]
-    return good, [line for line in lines if "error" in line]
-
-
 def _outcome(group: GroupSpec, rows: Sequence[Any]) -> _Outcome:
     after = {
         row["member_id"]: [
@@ -134,22 +134,6 @@ def _outcome(group: GroupSpec, rows: Sequence[Any]) -> _Outcome:
         for row in rows
     }
     return _Outcome(group, Assignment.owned(group), Assignment.of(after))
-
-
-def _print(
-    outcomes: Sequence[_Outcome],
-    refused: Sequence[dict[str, Any]],
-    groups: int,
-    done: Any,
-    output: Path,
-) -> None:
-    _print_run(outcomes, groups, done)
-    for line in refused:
-        print(f"  left out: {line['group_id']} ({line['error']})")
-    print()
-    _print_most_uneven(outcomes)
-    print()
-    _print_next_steps(output)
 
 
 def _print_run(outcomes: Sequence[_Outcome], groups: int, done: Any) -> None:
@@ -164,8 +148,6 @@ def _print_run(outcomes: Sequence[_Outcome], groups: int, done: Any) -> None:
 
 
 def _print_most_uneven(outcomes: Sequence[_Outcome]) -> None:
-    from kafka_rebalance.report.text.tables import print_table
-
     worst = sorted(outcomes, key=lambda one: (-one.spread_before, one.group.group_id))
     print("The most uneven groups (partitions per member, least-most). In round 1 a partition that")
     print("moves is taken from its member; the other gets it in round 2:")

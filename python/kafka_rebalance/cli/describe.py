@@ -15,6 +15,7 @@ from kafka_rebalance.errors import GroupError
 from kafka_rebalance.group import contract
 from kafka_rebalance.group.spec import GroupSpec
 from kafka_rebalance.notes.findings import summary
+from kafka_rebalance.present.broker_assigned import AssignedByBroker
 from kafka_rebalance.present.triage import state_in
 from kafka_rebalance.report.text.sentences import print_note, print_wrapped
 
@@ -84,7 +85,6 @@ def _show(args: argparse.Namespace, group: GroupSpec, noted: Leaderless) -> None
 def _show_other(args: argparse.Namespace, one: GroupSpec | BadGroup) -> list[GroupSpec | BadGroup]:
     """Shows a live group that no classic assignor assigns; returns the groups not yet shown."""
     from kafka_rebalance.live import other_group
-    from kafka_rebalance.present.broker_assigned import AssignedByBroker
 
     try:
         group = other_group(args.bootstrap_server, args.group, configs=cluster_configs(args))

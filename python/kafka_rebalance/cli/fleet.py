@@ -23,8 +23,7 @@ from kafka_rebalance.plans.changes.assignor import SwitchAssignor
 from kafka_rebalance.plans.changes.protocol import SwitchProtocol
 from kafka_rebalance.plans.summary import in_words, without_reader
 from kafka_rebalance.report.fleet import first_of, group_name, rackless
-from kafka_rebalance.report.text.names import counted, cut
-from kafka_rebalance.report.text.sentences import print_wrapped
+from kafka_rebalance.report.text.sentences import counted, cut, print_wrapped
 
 from . import of_errors
 from .fleet_jobs import BETTER, OnSpark, command, recommendable

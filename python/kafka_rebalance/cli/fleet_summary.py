@@ -23,11 +23,11 @@ from kafka_rebalance.report.fleet import (
     FleetReport,
     Totals,
     WorstGroup,
+    fleet_page,
     group_name,
     worst_changes,
 )
-from kafka_rebalance.report.text.names import counted
-from kafka_rebalance.report.text.sentences import print_note, print_wrapped
+from kafka_rebalance.report.text.sentences import counted, print_note, print_wrapped
 
 from . import of_errors
 from .fleet_jobs import OnSpark, command
@@ -83,8 +83,6 @@ def write_summary(fleet: Fleet) -> dict[str, Any]:
 
 
 def _write(fleet: Fleet, output: str, directory: Path) -> dict[str, Any]:
-    from kafka_rebalance.report.fleet import fleet_page
-
     args, start = fleet.args, time.perf_counter()
     losing = args.racks != "" or loses_rack(map(str, args.changes))
     found = fleet.racks() if losing else {}

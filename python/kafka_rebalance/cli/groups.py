@@ -28,18 +28,17 @@ from kafka_rebalance.plans.affected import as_far_as_affected
 from kafka_rebalance.plans.changes import text as changes_text
 from kafka_rebalance.plans.changes.change import Change, apply
 from kafka_rebalance.plans.changes.members import RemoveMembers
-from kafka_rebalance.report.text.names import counted, in_words
-from kafka_rebalance.report.text.sentences import print_note, print_sentence, print_wrapped
+from kafka_rebalance.plans.group_kinds import NOT_PLAYED
+from kafka_rebalance.report.text.sentences import (
+    counted,
+    in_words,
+    print_note,
+    print_sentence,
+    print_wrapped,
+)
 
 from .lines import Leaderless, group_lines, no_groups, open_input, required
-from .options import (
-    add_cluster,
-    add_engine,
-    add_pasted,
-    add_patterns,
-    add_table,
-    cluster_configs,
-)
+from .options import add_cluster, add_engine, add_pasted, add_patterns, add_table, cluster_configs
 from .tally import OF_APPLICATION, CannotSwitch, Emptied, LeftOut, Tally, unchanged
 from .weights import Weigher
 
@@ -358,7 +357,6 @@ def answer(
         stops = STOPS if may_stop(group, args.changes) else None
         if own and error.path == "assignor" and group.assignor == STREAM:
             return LeftOut(group.group_id, stops or OF_APPLICATION)
-        from kafka_rebalance.plans.group_kinds import NOT_PLAYED
         from kafka_rebalance.plans.playing import is_played
 
         is_left_out = not all(is_played(group, change) for change in args.changes)

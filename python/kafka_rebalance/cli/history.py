@@ -30,8 +30,7 @@ from kafka_rebalance.history.log_causes import with_log
 from kafka_rebalance.history.patterns import Pattern, find_patterns
 from kafka_rebalance.history.recorded import RecordedRebalance
 from kafka_rebalance.history.replayed import ReplayedRebalance, replay
-from kafka_rebalance.report.text.names import counted
-from kafka_rebalance.report.text.sentences import GLOSSARY, print_note
+from kafka_rebalance.report.text.sentences import GLOSSARY, counted, print_note
 from kafka_rebalance.report.text.terminal import item_progress
 
 from . import SOME_ERRORS, of_errors

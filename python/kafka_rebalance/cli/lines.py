@@ -17,8 +17,7 @@ from kafka_rebalance.group import contract
 from kafka_rebalance.group.group_fields import FIELDS
 from kafka_rebalance.group.line_files import MAX_LINE_BYTES, TOO_LONG, read_lines
 from kafka_rebalance.group.model import TopicPartition, quoted
-from kafka_rebalance.report.text.names import counted, in_words, partitions_text
-from kafka_rebalance.report.text.sentences import print_note
+from kafka_rebalance.report.text.sentences import counted, in_words, partitions_text, print_note
 
 from . import of_errors
 from .options import topic_count

@@ -22,7 +22,7 @@ from kafka_rebalance.plans.clients import unknown_libraries
 from kafka_rebalance.plans.leaders import LedPlan, has_no_answer, plans_by_leader
 from kafka_rebalance.plans.rebalance_plan import RebalancePlan, plan
 from kafka_rebalance.plans.samples import Samples
-from kafka_rebalance.report.text.names import shortened
+from kafka_rebalance.report.text.sentences import print_wrapped, shortened
 
 from .applications import add_planned, planned_application, replayed, show_plan
 from .groups import BadGroup, add_changes, add_input, answers, given, report_bad
@@ -185,7 +185,6 @@ def _show(answer: _Answer, args: argparse.Namespace) -> None:
     from kafka_rebalance.report.plans.figures import print_curve, times_text
     from kafka_rebalance.report.plans.notes import FIRST, SAID_ELSEWHERE, names_of, print_notes
     from kafka_rebalance.report.plans.plan import print_explanation, print_plan
-    from kafka_rebalance.report.text.sentences import print_wrapped
 
     planned = answer.planned
     if args.curve:

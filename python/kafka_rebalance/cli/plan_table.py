@@ -14,7 +14,7 @@ from kafka_rebalance.plans.clients import class_name
 from kafka_rebalance.plans.figures import Figures, new_partitions
 from kafka_rebalance.plans.rebalance_plan import RebalancePlan
 from kafka_rebalance.plans.summary import in_words, without_reader
-from kafka_rebalance.report.text.names import counted
+from kafka_rebalance.report.text.sentences import counted
 
 
 class PlanTable(Mutable):

@@ -13,8 +13,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 from kafka_rebalance.errors import GroupError, WireError
-from kafka_rebalance.report.text.names import counted
-from kafka_rebalance.report.text.sentences import print_sentence
+from kafka_rebalance.report.text.sentences import counted, print_sentence
 from kafka_rebalance.serve.probe_workers import CONSUMERS, PATIENCE_S
 
 from . import of_errors

@@ -15,8 +15,7 @@ from kafka_rebalance.assignors.registry import FOREIGN
 from kafka_rebalance.errors import GroupError
 from kafka_rebalance.group import contract
 from kafka_rebalance.group.spec import GroupSpec
-from kafka_rebalance.report.text.names import counted
-from kafka_rebalance.report.text.sentences import print_note
+from kafka_rebalance.report.text.sentences import counted, print_note
 from kafka_rebalance.report.text.terminal import item_progress
 
 from . import of_errors

@@ -15,8 +15,7 @@ from kafka_rebalance.group.spec import first_of
 from kafka_rebalance.notes.grown_sources import STOPS
 from kafka_rebalance.plans.affected import is_already
 from kafka_rebalance.plans.group_kinds import NOT_PLAYED
-from kafka_rebalance.report.text.names import counted
-from kafka_rebalance.report.text.sentences import print_note
+from kafka_rebalance.report.text.sentences import counted, print_note, print_wrapped
 
 from . import SOME_ERRORS, of_errors
 from .lines import Leaderless
@@ -42,8 +41,6 @@ class Emptied(NamedTuple):
         if as_json:
             print(contract.dumps(self._asdict()), flush=True)
         else:
-            from kafka_rebalance.report.text.sentences import print_wrapped
-
             print_wrapped(f"{self.group_id}: {self.result}", "", "  ")
 
 
@@ -105,12 +102,14 @@ class Tally(Mutable):
 
     def lines(self) -> list[str]:
         """Returns lines such as `Not affected by partitions orders=24: 19 groups.`"""
-        lines = [
-            first if self.groups == 1 else f"{change}: {counted(count, 'group')}"
-            for change, (count, first) in self.not_affected.items()
-        ]
-        lines = [f"Not affected by {one}." for one in lines]
-        return [*lines, *(_left_out(ids, why) for why, ids in self.streams.items())]
+        lines = list[str]()
+        for change, (count, first) in self.not_affected.items():
+            by = first if self.groups == 1 else f"{change}: {counted(count, 'group')}"
+            lines.append(f"Not affected by {by}.")
+        for why, ids in self.streams.items():
+            which = _WHY[why].format(first_of(ids, _GROUPS_NAMED))
+            lines.append(f"Left out: {counted(len(ids), 'group')} {which}.")
+        return lines
 
     def finish(self, args: argparse.Namespace) -> int:
         """Prints the counts (errors on standard error), and returns the exit code."""
@@ -122,16 +121,11 @@ class Tally(Mutable):
                 "planned here"
             )
         is_said = self.groups == self.unaffected == 1
-        lines = [] if args.json or is_said else self.lines()
-        if lines:
-            from kafka_rebalance.report.text.sentences import print_wrapped
-
-            for line in lines:
-                print_wrapped(line)
+        for line in () if args.json or is_said else self.lines():
+            print_wrapped(line)
         self.leaderless.show()
         if self.bad:
-            problem = f"{self.bad} of {counted(self.groups, 'group')} had errors"
-            print_note(problem)
+            print_note(f"{self.bad} of {counted(self.groups, 'group')} had errors")
         without = self.unaffected + sum(map(len, self.streams.values()))
         if without and without + self.unreadable == self.groups:
             problem = "; ".join(first for _, first in self.not_affected.values())
@@ -148,8 +142,3 @@ class Tally(Mutable):
             print_note(problem)
             return SOME_ERRORS
         return of_errors(self.bad)
-
-
-def _left_out(ids: Sequence[str], why: str) -> str:
-    names = first_of(ids, _GROUPS_NAMED)
-    return f"Left out: {counted(len(ids), 'group')} {_WHY[why].format(names)}."

@@ -254,7 +254,7 @@ def _show_rows(
         for one in shown:
             print(contract.dumps(one.to_dict()), flush=True)
     elif groups:
-        from kafka_rebalance.report.groups.triage import print_triage
+        from kafka_rebalance.report.groups.description import print_triage
 
         if args.only is None and not args.all and not is_named:
             shown = [one for one in groups if one.findings]

@@ -25,8 +25,7 @@ from kafka_rebalance.live.consumer_groups import EMPTY, NO_SUCH_GROUP
 from kafka_rebalance.live.offsets_log import NoLogError
 from kafka_rebalance.plans.leaders import plans_by_leader
 from kafka_rebalance.plans.rebalance_plan import RebalancePlan
-from kafka_rebalance.report.text.names import counted, member_names, shortened
-from kafka_rebalance.report.text.sentences import print_note
+from kafka_rebalance.report.text.sentences import counted, member_names, print_note, shortened
 from kafka_rebalance.watch.owners import owners
 from kafka_rebalance.watch.verdict import (
     NO_CHANGE,

@@ -21,8 +21,7 @@ from kafka_rebalance.group.given_weights import GivenWeights, Kind, read_weights
 from kafka_rebalance.group.line_files import read_text
 from kafka_rebalance.group.model import TopicPartition
 from kafka_rebalance.group.spec import GroupSpec
-from kafka_rebalance.report.text.names import counted, in_words
-from kafka_rebalance.report.text.sentences import print_note
+from kafka_rebalance.report.text.sentences import counted, in_words, print_note
 
 from .options import add_table, cluster_configs, seconds
 

@@ -18,7 +18,7 @@ from kafka_rebalance.group.ownership import Balance
 from kafka_rebalance.notes.note import Note
 from kafka_rebalance.plans.figures import Reader, share_in_racks
 
-from .replica_findings import far_finding, leaderless_finding
+from .readers import far_finding, leaderless_finding
 
 if TYPE_CHECKING:
     from kafka_rebalance.wire.broker_groups import BrokerGroup, BrokerMember

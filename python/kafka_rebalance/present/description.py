@@ -29,9 +29,7 @@ from kafka_rebalance.plans.possible.optimum import best_possible
 from kafka_rebalance.plans.rounds import lists_eager, subscribed_partitions
 
 from .broker_assigned import Lags, WithLag, lag_in
-from .overloaded import has_weights, overloaded
-from .replica_findings import far_finding, leaderless_finding
-from .why_uneven import why_uneven
+from .readers import far_finding, has_weights, leaderless_finding, overloaded, why_uneven
 
 
 class Description(WithLag):

@@ -17,10 +17,10 @@ from kafka_rebalance.group.model import TopicPartition
 from kafka_rebalance.group.spec import GroupSpec
 from kafka_rebalance.java.hash_map import Uuid
 from kafka_rebalance.plans.changes.members import RemoveMembers
-from kafka_rebalance.report.text.names import counted, partitions_text, shortened
-from kafka_rebalance.report.text.sentences import print_wrapped
-from kafka_rebalance.report.text.tables import print_filled_table
 from kafka_rebalance.wire.streams_protocol import TaskId
+
+from ..text.sentences import counted, partitions_text, print_wrapped, shortened
+from ..text.tables import print_filled_table
 
 _MOST_SHOWN = 20
 _CERTAIN = 0.999

@@ -10,9 +10,9 @@ from kafka_rebalance.history.all_groups import Recorded
 from kafka_rebalance.history.group_log import RecordedGeneration, RecordedMember
 from kafka_rebalance.history.patterns import Pattern
 from kafka_rebalance.history.recorded import RecordedRebalance
-from kafka_rebalance.report.text.names import counted, cut, member_names, shortened
-from kafka_rebalance.report.text.pages import page, scrolled, table
 
+from ..text.pages import page, scrolled, table
+from ..text.sentences import counted, cut, member_names, shortened
 from .table import (
     GROUP_COLUMNS,
     WORST,

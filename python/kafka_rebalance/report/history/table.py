@@ -9,9 +9,9 @@ from kafka_rebalance.history.counterfactual import Counterfactual
 from kafka_rebalance.history.patterns import Pattern
 from kafka_rebalance.history.recorded import CAUSES, RecordedRebalance, total_moves
 from kafka_rebalance.history.replayed import ReplayedRebalance, replay_shares
-from kafka_rebalance.report.text.names import counted, cut, member_names, runs, shortened
-from kafka_rebalance.report.text.sentences import GLOSSARY, print_wrapped
-from kafka_rebalance.report.text.tables import print_table
+
+from ..text.sentences import GLOSSARY, counted, cut, member_names, print_wrapped, runs, shortened
+from ..text.tables import print_table
 
 WORST = 5
 _MOST_ROWS = 40

@@ -12,13 +12,12 @@ from kafka_rebalance.plans.changes.edits import AS_IT_IS
 from kafka_rebalance.plans.clients import class_name
 from kafka_rebalance.plans.figures import Figures, share_text
 from kafka_rebalance.plans.rounds import lists_eager
-from kafka_rebalance.report.text.names import counted, cut, in_words
-from kafka_rebalance.report.text.sentences import GLOSSARY, print_wrapped
-from kafka_rebalance.report.text.tables import print_table
 from kafka_rebalance.simulator.timing import Timed
 from kafka_rebalance.switching.comparison import Comparison
 from kafka_rebalance.switching.recommendation import Candidate, alone_label, lacking_clients
 
+from ..text.sentences import GLOSSARY, counted, cut, in_words, print_wrapped
+from ..text.tables import print_table
 from .figures import its, median_text, moves_text, seconds_text, waits
 from .recipes import print_completion, print_migration
 

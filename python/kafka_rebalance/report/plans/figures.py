@@ -9,9 +9,9 @@ from kafka_rebalance.notes.note import Note
 from kafka_rebalance.notes.other_courses import other_pause
 from kafka_rebalance.plans.figures import Figures, figure_rows
 from kafka_rebalance.plans.rebalance_plan import RebalancePlan
-from kafka_rebalance.report.text.names import counted, cut
-from kafka_rebalance.report.text.sentences import print_note, print_wrapped
-from kafka_rebalance.report.text.tables import print_table
+
+from ..text.sentences import counted, cut, print_note, print_wrapped
+from ..text.tables import print_table
 
 if TYPE_CHECKING:
     from kafka_rebalance.simulator.seeds import Spread

@@ -13,10 +13,10 @@ from typing import Any, NamedTuple
 from kafka_rebalance.group.spec import first_of
 from kafka_rebalance.notes.broker import HAS
 from kafka_rebalance.plans.figures import share_text
-from kafka_rebalance.report.fleet import group_name
-from kafka_rebalance.report.text.names import counted, cut
-from kafka_rebalance.report.text.sentences import print_wrapped
-from kafka_rebalance.report.text.tables import print_filled_table
+
+from ..fleet import group_name
+from ..text.sentences import counted, cut, print_wrapped
+from ..text.tables import print_filled_table
 
 _SHOWN, _NAMED = 20, 3
 _COLUMNS = (

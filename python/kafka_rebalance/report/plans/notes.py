@@ -9,10 +9,9 @@ from kafka_rebalance.notes.lost_rack import BEFORE, lost_rack_text
 from kafka_rebalance.notes.note import Note
 from kafka_rebalance.plans.leaders import LedPlan
 from kafka_rebalance.plans.rebalance_plan import RebalancePlan
-from kafka_rebalance.report.text.names import counted, shortened
-from kafka_rebalance.report.text.sentences import print_wrapped
-from kafka_rebalance.report.text.tables import print_table
 
+from ..text.sentences import counted, print_wrapped, shortened
+from ..text.tables import print_table
 from .plan import names_in_plan
 
 FIRST = ("no answer", "commit waits")

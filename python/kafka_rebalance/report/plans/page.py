@@ -19,9 +19,9 @@ from kafka_rebalance.plans.figures import count_rows, figure_rows
 from kafka_rebalance.plans.possible.curve import COLUMNS, Curve
 from kafka_rebalance.plans.rebalance_plan import RebalancePlan
 from kafka_rebalance.plans.rounds import Round
-from kafka_rebalance.report.text.names import counted, shortened
-from kafka_rebalance.report.text.pages import bar_chart, page, scrolled, table
 
+from ..text.pages import bar_chart, page, scrolled, table
+from ..text.sentences import counted, shortened
 from . import plan as text
 from .figures import CURVE_NOTE
 

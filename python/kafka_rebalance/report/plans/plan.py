@@ -15,16 +15,9 @@ from kafka_rebalance.plans.rebalance_plan import RebalancePlan
 from kafka_rebalance.plans.rounds import Round, Step
 from kafka_rebalance.plans.samples import Samples
 from kafka_rebalance.plans.summary import is_not_known
-from kafka_rebalance.report.text.names import (
-    counted,
-    cut,
-    member_names,
-    partitions_text,
-    shortened,
-)
-from kafka_rebalance.report.text.sentences import print_wrapped
-from kafka_rebalance.report.text.tables import print_table
 
+from ..text.sentences import counted, cut, member_names, partitions_text, print_wrapped, shortened
+from ..text.tables import print_table
 from .figures import print_figures, waits
 
 _MOST_ROWS = 20

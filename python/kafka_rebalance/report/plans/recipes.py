@@ -12,11 +12,10 @@ from kafka_rebalance.notes.switches import (
 )
 from kafka_rebalance.plans.changes.assignor import is_cooperative
 from kafka_rebalance.plans.clients import CLIENTS, Recipe
-from kafka_rebalance.report.text.names import counted, in_words
-from kafka_rebalance.report.text.sentences import print_wrapped
 from kafka_rebalance.switching.migrations import Migration
 from kafka_rebalance.switching.rounds import BROKERS_DEFAULT, Bounce
 
+from ..text.sentences import counted, in_words, print_wrapped
 from .notes import print_line
 
 _HOW = "How to switch depends on the client library, and no client id shows it:"

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Prints the effects of a deploy on a group, and the settings with which it costs less."""
 
-from kafka_rebalance.report.text.sentences import print_wrapped
-from kafka_rebalance.report.text.tables import print_filled_table
 from kafka_rebalance.rollout.forecast import Forecast
 from kafka_rebalance.simulator.seeds import Spread
 
+from ..text.sentences import print_wrapped
+from ..text.tables import print_filled_table
 from .figures import range_text, seconds_text
 
 _MEANINGS = {

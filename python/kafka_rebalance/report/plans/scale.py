@@ -6,12 +6,11 @@ from collections.abc import Sequence
 
 from kafka_rebalance.group.html_tables import escaped
 from kafka_rebalance.group.spec import first_of
-from kafka_rebalance.report.text.names import counted
-from kafka_rebalance.report.text.pages import bar_chart, page, table
-from kafka_rebalance.report.text.sentences import GLOSSARY, print_wrapped
-from kafka_rebalance.report.text.tables import print_filled_table
 from kafka_rebalance.scaling.counts import Count, Scaled
 
+from ..text.pages import bar_chart, page, table
+from ..text.sentences import GLOSSARY, counted, print_wrapped
+from ..text.tables import print_filled_table
 from .figures import median_text
 
 _FIGURES = (

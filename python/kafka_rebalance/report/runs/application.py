@@ -4,14 +4,13 @@
 from collections.abc import Iterator
 
 from kafka_rebalance.applications.plan import ApplicationPlan
-from kafka_rebalance.report.groups.application import print_assumed, tasks_text, time_text
-from kafka_rebalance.report.text.names import counted
-from kafka_rebalance.report.text.sentences import print_wrapped
-from kafka_rebalance.report.text.tables import print_filled_table
 from kafka_rebalance.simulator import measure
 from kafka_rebalance.simulator.from_application import BEFORE_MS
 from kafka_rebalance.simulator.run import Run
 
+from ..groups.application import print_assumed, tasks_text, time_text
+from ..text.sentences import counted, print_wrapped
+from ..text.tables import print_filled_table
 from .run import print_run_tables
 
 _MOST_ROWS, _MOST_LAGS = 20, 6

@@ -4,13 +4,13 @@
 from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
 
-from kafka_rebalance.report.text.names import counted, cut, in_words
-from kafka_rebalance.report.text.sentences import GLOSSARY, print_wrapped
-from kafka_rebalance.report.text.tables import print_table
 from kafka_rebalance.simulator import measure
 from kafka_rebalance.simulator.run import Run
 from kafka_rebalance.simulator.scenario import start_condition
 from kafka_rebalance.simulator.seeds import Part, SeedRuns, Spread, parts_of
+
+from ..text.sentences import GLOSSARY, counted, cut, in_words, print_wrapped
+from ..text.tables import print_table
 
 _MOST_ROWS = 60
 Shown = Callable[[int], str]

@@ -1,23 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writes simulated runs as one HTML page that loads nothing else: no script, no font, no image."""
+"""Writes simulated runs as Parquet, or as one HTML page that loads nothing else."""
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 
+from kafka_rebalance.errors import MissingExtra
 from kafka_rebalance.group.html_tables import escaped
-from kafka_rebalance.report.text.names import counted, cut
-from kafka_rebalance.report.text.pages import page, table
-from kafka_rebalance.simulator.measure import stops_of, totals
+from kafka_rebalance.simulator.measure import stops_of, totals, unheld
 from kafka_rebalance.simulator.run import Run
 from kafka_rebalance.simulator.seeds import parts_of
 
-from .run import (
-    chapter_columns,
-    chapter_rows,
-    settled_text,
-    summary_of,
-    total_cells,
-    total_columns,
-)
+from ..text.pages import page, table
+from ..text.sentences import counted, cut
+from .run import chapter_columns, chapter_rows, settled_text, summary_of, total_cells, total_columns
 from .timeline import Bar, Look, Mark, TimeAxis, Timeline, timeline_of
 
 # The shades are so light that black text is legible on them. Without colours, some of them look
@@ -242,3 +237,46 @@ def _marks(marks: Sequence[Mark], axis: TimeAxis, bottom: int, top: int) -> str:
             )
             last = x
     return "".join(parts)
+
+
+def write_runs(runs: Mapping[str, Run], path: Path) -> None:
+    """Writes runs as Parquet: a row for each interval in which one member held a partition.
+
+    A Connect task counts as a partition. In an interval without a holder, `member` is null. The
+    rows of each partition are in order of time.
+    """
+    try:
+        import pyarrow as pa
+        from pyarrow import parquet
+    except ImportError:
+        raise MissingExtra("Parquet", "arrow") from None
+    rows = [row for name, run in runs.items() for row in _rows(name, run)]
+    schema = pa.schema(
+        [
+            pa.field("run", pa.string(), nullable=False),
+            pa.field("partition", pa.string(), nullable=False),
+            pa.field("member", pa.string()),
+            pa.field("generation_id", pa.int32()),
+            pa.field("from_ms", pa.int64(), nullable=False),
+            pa.field("to_ms", pa.int64(), nullable=False),
+            pa.field("is_stuck", pa.bool_(), nullable=False),
+        ]
+    )
+    columns = list(zip(*rows, strict=True)) or [()] * len(schema)
+    parquet.write_table(
+        pa.table([pa.array(c, f.type) for c, f in zip(columns, schema, strict=True)], schema), path
+    )
+
+
+_Row = tuple[str, str, str | None, int | None, int, int, bool]
+
+
+def _rows(name: str, run: Run) -> list[_Row]:
+    held: list[_Row] = [
+        (name, one.partition, one.member, one.generation_id, one.from_ms, one.to_ms, one.is_stuck)
+        for one in run.holds
+    ]
+    nobody: list[_Row] = [
+        (name, one.partition, None, None, one.from_ms, one.to_ms, False) for one in unheld(run)
+    ]
+    return sorted(held + nobody, key=lambda row: (row[1], row[4]))

@@ -4,6 +4,7 @@
 import argparse
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
@@ -105,10 +106,9 @@ def replayed(args: argparse.Namespace, group: GroupSpec, noted: Leaderless) -> "
 
 def findings(args: argparse.Namespace, group: GroupSpec, noted: Leaderless) -> Iterable["Note"]:
     """Returns the findings on a classic Kafka Streams application; () if it cannot be read."""
-    try:
+    one = rates = None
+    with suppress(GroupError):
         one = replayed(args, group, noted)
-    except GroupError:
-        return ()
     if one is None:
         return ()
     from kafka_rebalance.notes.applications import application_findings
@@ -117,7 +117,6 @@ def findings(args: argparse.Namespace, group: GroupSpec, noted: Leaderless) -> I
         rates = _measured(args, group, one)
     except GroupError as error:
         print_note(f"{group.group_id}: {error}")
-        rates = None
     return application_findings(one, rates)
 
 
@@ -127,9 +126,8 @@ def planned_application(
     """Returns the plan. Errors: GroupError if the replay is not the present assignment."""
     from kafka_rebalance.applications.plan import plan_application
 
-    options = _options(args, group, one)
     new_settings = dict(chain.from_iterable(map(dict.items, args.new_setting)))
-    return plan_application(group, one, changes, new_settings, **options)
+    return plan_application(group, one, changes, new_settings, **_options(args, group, one))
 
 
 def compared_settings(
@@ -138,8 +136,7 @@ def compared_settings(
     """Returns the changes' plan under each setting. Errors: those of `planned_application`."""
     from kafka_rebalance.applications.comparison import compare_settings
 
-    options = _options(args, group, one)
-    return compare_settings(group, one, changes, args.new_setting, **options)
+    return compare_settings(group, one, changes, args.new_setting, **_options(args, group, one))
 
 
 def _options(args: argparse.Namespace, group: GroupSpec, one: "Replay") -> dict[str, Any]:
@@ -238,12 +235,13 @@ def show_settings(compared: "Sequence[ComparedSettings]", *, as_json: bool) -> N
 
     plan = compared[0].plan
     if as_json:
-        told: dict[str, Any] = {"group_id": plan.group.group_id}
-        told |= {
+        told = {
+            "group_id": plan.group.group_id,
             "changes": [*map(str, plan.changes)],
             "settings": [one.to_dict() for one in compared],
+            "application": plan.replay.to_dict(),
         }
-        print(contract.dumps(told | {"application": plan.replay.to_dict()}), flush=True)
+        print(contract.dumps(told), flush=True)
     else:
         print_settings(compared)
 
@@ -254,6 +252,6 @@ def given_settings(args: argparse.Namespace) -> Mapping[str, Any]:
 
     known = {one.replace("_", ".") for one in Settings._fields}
     found: dict[str, Any] = {n: value for n, value in _properties(args).items() if n in known}
-    given = {setting: getattr(args, name) for name, setting in _SETTINGS.items()}
-    given["stateful"] = args.stateful
+    given = {"stateful": args.stateful}
+    given |= {setting: getattr(args, name) for name, setting in _SETTINGS.items()}
     return found | {name: value for name, value in given.items() if value is not None}

@@ -29,7 +29,6 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _options(command: str) -> Iterator[str]:
-    """Yields the long options and the subcommands of a command."""
     parser = argparse.ArgumentParser()
     import_module(f".{command}", __package__).add_options(parser)
     for action in parser._actions:

@@ -62,7 +62,6 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _show(args: argparse.Namespace, group: GroupSpec, noted: Leaderless) -> None:
-    """Shows one group in detail, as text or as JSON."""
     (one,) = described(args, [group], noted)
     try:
         application = replayed(args, group, noted)

@@ -151,7 +151,6 @@ def _is_submitted() -> bool:
 
 
 def _is_here(args: argparse.Namespace) -> bool:
-    """Returns whether driver and executors run on this machine."""
     is_local = args.master is None or args.master.startswith("local")
     return args.remote is None and is_local and not _is_submitted()
 
@@ -161,17 +160,13 @@ def _check_paths(args: argparse.Namespace) -> bool:
     if _is_here(args) or args.shared_files:
         check_local(args.input, args.output, overwrite=args.overwrite)
         return True
-    _refuse_files(args, plain=args.remote is None and not _is_submitted())
-    return False
-
-
-def _refuse_files(args: argparse.Namespace, *, plain: bool) -> None:
-    """Refuses local paths: on a cluster, each executor would write to its own disk."""
+    plain = args.remote is None and not _is_submitted()
     for name in ("input", "output"):
         path = getattr(args, name)
-        if local(path, plain=plain) is not None:
+        if local(path, plain=plain) is not None:  # each executor would write to its own disk
             problem = f"{path} is a local path; a cluster needs one that all its machines see"
             raise GroupError(name.upper(), f"{problem}: hdfs://, s3a://, or --shared-files")
+    return False
 
 
 @contextmanager

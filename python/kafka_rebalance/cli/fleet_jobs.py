@@ -91,7 +91,6 @@ class OnSpark:
         return (row.asDict() for row in found.toLocalIterator())
 
     def worst(self, figure: str, most: int, change: str | None = None) -> list[dict[str, Any]]:
-        """Returns as `Here.worst`."""
         from pyspark.sql import functions as f
 
         from kafka_rebalance.spark import schema
@@ -111,7 +110,6 @@ class OnSpark:
     def contract_lines(
         self, wanted: Iterable[tuple[str | None, str]]
     ) -> dict[tuple[str | None, str], str]:
-        """Returns the contract lines of a few groups, by (cluster, id)."""
         from kafka_rebalance.spark import jobs
 
         return jobs.contract_lines(self._read[0], wanted)
@@ -127,7 +125,6 @@ class OnSpark:
         return dict(racks_of(self._read[0]).orderBy("rack").limit(1000).collect())
 
     def plan(self, changes: Sequence[str], output: str) -> None:
-        """Writes, for each group, a plan of each change by itself."""
         from kafka_rebalance.spark import jobs
         from kafka_rebalance.spark.functions import plan_each_change
 
@@ -167,7 +164,6 @@ class OnSpark:
         return [Bin(row["low"], row["high"], row["groups"]) for row in found]
 
     def most_frequent_error(self) -> dict[str, Any]:
-        """Returns the most frequent error text, and how many groups have that error."""
         from pyspark.sql import functions as f
 
         plans = self._plans and self._plans.where("change = ''")
@@ -248,7 +244,6 @@ FIGURES = {
 
 
 def recommendable() -> list[str]:
-    """Returns the assignors that a comparison may recommend."""
     return [name for name in BUILT_IN if name not in OURS]
 
 

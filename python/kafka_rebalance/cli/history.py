@@ -39,7 +39,6 @@ from .lines import draw, required
 from .options import REPEATED, add_cluster, add_table, cluster_configs
 
 _NONE = "a group that only commits offsets has no record of its own"
-_GIVE_ALL = "give all records of __consumer_offsets"
 _LOG_LINE_BYTES = 1 << 20  # the lines of a coordinator's log are shorter
 
 
@@ -95,14 +94,17 @@ def run(args: argparse.Namespace) -> int:
     _check(args)
     missing: list[str] = []
     recorded = _recorded(args, missing)
+    source, why = args.bootstrap_server, _NONE
+    if args.files:
+        source = args.files[0] if len(args.files) == 1 else f"{len(args.files)} files"
+        why = f"give all records of __consumer_offsets; {_NONE}"
     if args.group is not None and all(row.group_id != args.group for row, _ in recorded):
         there = list(dict.fromkeys(row.group_id for row, _ in recorded))
-        absent = no_such_group(args.group, f"the records of {_source(args)}", there)
-        report_bad(absent._replace(error=f"{absent.error}; {_why(args)}"), as_json=args.json)
+        absent = no_such_group(args.group, f"the records of {source}", there)
+        report_bad(absent._replace(error=f"{absent.error}; {why}"), as_json=args.json)
         return SOME_ERRORS
     if not recorded:
-        none = "no record of a group was found"
-        raise GroupError(_source(args), f"{none}; {_why(args)}")
+        raise GroupError(source, f"no record of a group was found; {why}")
     if args.broker_log:
         log = read_coordinator_log(line for path in args.broker_log for line in _log_lines(path))
         rows = with_log([row for row, _ in recorded], log)
@@ -115,22 +117,15 @@ def run(args: argparse.Namespace) -> int:
         return of_errors(errors + _compute(args, recorded))
     rows = [row for row, _ in recorded]
     if args.output is not None:
-        _draw(args, recorded, rows)
+        from kafka_rebalance.report.history.page import history_page
+
+        title = f"Rebalances of {args.group}" if args.group is not None else "Rebalances"
+        draw(args.output, history_page(_by_group(recorded), find_patterns(rows), title))
     if args.json:
         _print_json(find_patterns(rows) if args.patterns else rows)
     else:
         _show(args, rows)
     return of_errors(errors)
-
-
-def _why(args: argparse.Namespace) -> str:
-    """Returns a sentence on why the records may lack a group."""
-    return _NONE if args.bootstrap_server is not None else f"{_GIVE_ALL}; {_NONE}"
-
-
-def _source(args: argparse.Namespace) -> str:
-    files = args.files[0] if len(args.files) == 1 else f"{len(args.files)} files"
-    return args.bootstrap_server or files
 
 
 def _recorded(args: argparse.Namespace, missing: list[str]) -> Recorded:
@@ -189,13 +184,6 @@ def _compute(args: argparse.Namespace, recorded: Recorded) -> int:
     return len(failed)
 
 
-def _draw(args: argparse.Namespace, recorded: Recorded, rows: list[RecordedRebalance]) -> None:
-    from kafka_rebalance.report.history.page import history_page
-
-    title = f"Rebalances of {args.group}" if args.group is not None else "Rebalances"
-    draw(args.output, history_page(_by_group(recorded), find_patterns(rows), title))
-
-
 def _by_group(recorded: Recorded) -> dict[str, Recorded]:
     groups: dict[str, list[tuple[RecordedRebalance, RecordedGeneration | None]]] = defaultdict(list)
     for one in recorded:
@@ -203,10 +191,9 @@ def _by_group(recorded: Recorded) -> dict[str, Recorded]:
     return dict(groups)
 
 
-_Answer = RecordedRebalance | Pattern | ReplayedRebalance | Counterfactual
-
-
-def _print_json(answers: Iterable[_Answer]) -> None:
+def _print_json(
+    answers: Iterable[RecordedRebalance | Pattern | ReplayedRebalance | Counterfactual],
+) -> None:
     for one in answers:
         sys.stdout.write(f"{contract.dumps(one.to_dict())}\n")
 

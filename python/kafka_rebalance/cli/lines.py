@@ -54,7 +54,6 @@ def written(path: "Path") -> "Iterator[Path]":
 
 
 def draw(path: "Path", page: str) -> None:
-    """Writes an HTML page, and reports it on standard error."""
     with written(path) as part:
         part.write_text(page, encoding="utf-8")
     print_note(f"drawn to {path}")
@@ -177,7 +176,6 @@ class Leaderless(Mutable):
             self.of_group[group_id] = found
 
     def show(self) -> None:
-        """Prints a sentence on the partitions on standard error, if there are any."""
         every = sorted({tp for found in self.of_group.values() for tp in found})
         if not every:
             return

@@ -107,7 +107,6 @@ def add_cluster(parser: argparse.ArgumentParser, *, instead: str = "") -> None:
 
 
 def add_client_settings(parser: argparse.ArgumentParser) -> None:
-    """Adds the options of commands that connect to a live cluster."""
     table = """
     --command-config FILE: the settings of Kafka's own clients, for TLS and SASL: client.properties
       (docs/secured-clusters.md)
@@ -153,7 +152,6 @@ def add_pasted(parser: argparse.ArgumentParser) -> None:
 
 
 def add_engine(parser: argparse.ArgumentParser) -> None:
-    """Adds the option that selects an engine; both engines return equal answers."""
     text = "--engine: the compiled core, or the readable Python implementation (default: rust)"
     add_table(parser, text, engine={"choices": ("rust", "reference"), "default": "rust"})
 
@@ -173,7 +171,6 @@ def add_assignor(parser: argparse.ArgumentParser) -> None:
 
 
 def add_objective(parser: argparse.ArgumentParser) -> None:
-    """Adds the options of the assignors `balanced` and `weighted`."""
     for option, (assignors, metavar, text) in _OBJECTIVE.items():
         names = " or ".join(assignors)
         parser.add_argument(f"--{option}", metavar=metavar, help=f"with --assignor {names}: {text}")

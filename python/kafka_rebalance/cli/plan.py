@@ -79,7 +79,6 @@ class _Answer(NamedTuple):
 
     @property
     def problem(self) -> str:
-        """Returns why no member that can lead the group has an answer."""
         from kafka_rebalance.report.plans.notes import names_of
 
         return shortened(no_answer(self.led), names_of(self.led))

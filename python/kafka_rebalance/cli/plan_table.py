@@ -51,7 +51,6 @@ class PlanTable(Mutable):
         )
 
     def _summary(self) -> str:
-        """Returns a sentence with the totals of all groups."""
         figures = [one for _, _, one in self.rows]
         silent = [one for one in figures if one.unavailable]
         moves = counted(sum(one.moves for one in figures), "move")

@@ -67,15 +67,13 @@ async def _probe(args: argparse.Namespace) -> int:
     start = time.monotonic()
     with open_input(args.file) as source:
         cases = (_case(line, args.assignor) for _, line in group_lines(source, args))
-        for protocol, run_of in groupby(cases, key=_protocol):
-            if protocol is None:
-                results: Any = _each(run_of)
-            else:
+        for protocol, run_of in groupby(cases, lambda one: getattr(one, "protocol", None)):
+            client = None
+            if protocol is not None:
                 client = ProbedClient(
                     protocol, library=args.client, command=args.command, patience_s=args.patience
                 )
-                results = _led(client, run_of)
-            async for result in results:
+            async for result in _results(client, run_of):
                 print(json.dumps(result, ensure_ascii=False), flush=True)
                 groups += 1
                 bad += "error" in result
@@ -95,16 +93,12 @@ def _case(line: bytes | None, assignor: str | None) -> "ProbeCase | dict[str, An
         return {"group_id": None, "error": str(error)}
 
 
-def _protocol(case: "ProbeCase | dict[str, Any]") -> str | None:
-    return None if isinstance(case, dict) else case.protocol
-
-
-async def _each(results: Iterator[Any]) -> Any:
-    for one in results:
-        yield one
-
-
-async def _led(client: "ProbedClient", cases: Iterator[Any]) -> Any:
+async def _results(client: "ProbedClient | None", cases: Iterator[Any]) -> Any:
+    """Yields the client's answers; without a client, the cases, which are error lines."""
+    if client is None:
+        for line in cases:
+            yield line
+        return
     async with client:
         async for result in client.results(cases):
             yield result

@@ -81,7 +81,6 @@ def run(args: argparse.Namespace) -> int:
         return DONE
     from kafka_rebalance.simulator.scenario_files import load
 
-    _check_source(args)
     _check(args)
     if args.scenario is None:
         args.file, noted = args.source, Leaderless()
@@ -127,14 +126,24 @@ def _print_ready() -> None:
         print_wrapped(f"{name:24}{load(name).title}", more=" " * 24)
 
 
-def _check_source(args: argparse.Namespace) -> None:
-    """Refuses a command line without exactly one source: a scenario, a file or a cluster."""
+def _check(args: argparse.Namespace) -> None:
+    """Reports wrong usage before anything is played."""
     usage = args.parser.error
     if [args.scenario, args.source, args.bootstrap_server].count(None) != 2:
         usage("give a scenario (--list has the ready ones), --from FILE, or --bootstrap-server")
     if args.scenario is not None and (args.group or args.member or args.changes):
         own = "a scenario has its own"
         usage(f"--group, --member and changes need --from or --bootstrap-server; {own}")
+    if args.seeds is not None and (args.trace or args.output):
+        usage("--seeds: not with --trace or --output, which show one run")
+    if args.trace and (args.json or args.output or args.compare or args.costs):
+        usage("--trace: not with --json, --output, --compare or --costs")
+    if args.output is None:
+        return
+    if args.output.suffix not in _FORMATS:
+        usage(f"--output: name a file that ends in {', '.join(_FORMATS)}")
+    if args.output.is_dir() or not args.output.parent.is_dir():
+        usage(f"--output: {args.output} cannot be written; does its directory exist?")
 
 
 def _print_runs(runs: dict[str, "Run"], *, as_json: bool) -> None:
@@ -179,7 +188,6 @@ def _simulate_application(args: argparse.Namespace, group: GroupSpec, applicatio
 
 
 def _from_group(args: argparse.Namespace, group: GroupSpec) -> "Scenario":
-    """Returns a scenario made from the selected group."""
     from kafka_rebalance.simulator.from_group import scenario_from_group
     from kafka_rebalance.simulator.scenario_files import member_settings
 
@@ -219,20 +227,6 @@ def _progress(name: str, scenario: "Scenario", runs: int) -> Iterator[Callable[[
     """Shows progress; call the yielded function with the finished runs, and the ms in this run."""
     with time_progress(name or "simulating", scenario.until_ms * runs) as update:
         yield lambda before, now_ms: update(before * scenario.until_ms + now_ms)
-
-
-def _check(args: argparse.Namespace) -> None:
-    """Reports wrong usage before anything is played."""
-    if args.seeds is not None and (args.trace or args.output):
-        args.parser.error("--seeds: not with --trace or --output, which show one run")
-    if args.trace and (args.json or args.output or args.compare or args.costs):
-        args.parser.error("--trace: not with --json, --output, --compare or --costs")
-    if args.output is None:
-        return
-    if args.output.suffix not in _FORMATS:
-        args.parser.error(f"--output: name a file that ends in {', '.join(_FORMATS)}")
-    if args.output.is_dir() or not args.output.parent.is_dir():
-        args.parser.error(f"--output: {args.output} cannot be written; does its directory exist?")
 
 
 def _scenarios(args: argparse.Namespace, scenario: "Scenario") -> dict[str, "Scenario"]:

@@ -41,7 +41,6 @@ _Shows = Callable[[argparse.Namespace, GroupSpec, Leaderless], None]
 
 
 def add_selection(parser: argparse.ArgumentParser) -> None:
-    """Adds the options that select and sort groups by their findings."""
     kinds = [*SEVERITIES, *FINDINGS, "empty"]
     selection = """
     --only WHAT: only groups with this finding, or with one of this severity (error, warning, info)

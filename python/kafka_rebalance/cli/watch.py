@@ -273,7 +273,6 @@ def _document(one: FollowedRebalance, far: int | None, changes: str) -> dict[str
 
 
 def _beginning(group: GroupSpec, source: str) -> str:
-    """Returns a line on the state in which the watch begins."""
     size = f"{counted(len(group.members), 'member')}, {counted(len(owners(group)), _noun(group))}"
     how = "in __consumer_offsets" if source == RECORDS else "by asking the broker"
     return f"watching {group.group_id} {how}: {group.assignor}, {size}"

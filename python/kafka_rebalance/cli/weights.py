@@ -96,7 +96,6 @@ class Weigher:
         return contract.dumps(contract.parse(line) | group.to_dict()).encode()
 
     def finish(self) -> None:
-        """Reports the topics of the file that no group has."""
         if self._in_none:
             names = in_words([*self._in_none][:3])
             print_note(

@@ -132,7 +132,6 @@ _MOST_BARS = 12
 
 
 def fleet_page(report: FleetReport) -> str:
-    """Returns the page: imbalance, moves, racks, clusters and the worst groups."""
     parts = [f"<p>{escaped(report.summary)}</p>"]
     parts += [f'<p class="note">{escaped(note)}</p>' for note in report.notes]
     parts.append('<div class="pictures">')

@@ -229,7 +229,6 @@ def _figures(one: Course) -> tuple[str, str, str]:
 
 
 def summary(plan: ApplicationPlan) -> str:
-    """Returns the plan's result in one or two sentences."""
     courses, total = plan.courses, len(plan.replay.topology.tasks)
     what = ", ".join(map(str, plan.changes)) or "the next rebalance"
     if plan.new_settings:

@@ -144,15 +144,8 @@ def print_group(
         for row in shown
     ]
     epochs = all(row.group_type != "classic" for row in rows)
-    columns = [
-        "time (UTC)",
-        "epoch" if epochs else "generation",
-        "after s",
-        "members",
-        "moves",
-        "cause",
-    ]
-    print_table(columns, cells, left=(5,))
+    unit = "epoch" if epochs else "generation"
+    print_table(["time (UTC)", unit, "after s", "members", "moves", "cause"], cells, left=(5,))
     if any(cause.certainty == "likely" for row in shown for cause in row.causes):
         print("? likely: the records hint at it, but do not prove it")
     _print_reconciled(shown, names)

@@ -87,7 +87,6 @@ def _table_notes(comparison: Comparison, times: Times, assumed: str) -> list[str
 
 
 def _print_change(comparison: Comparison, given: str) -> None:
-    """Prints the steps to the recommended assignor, if the group is to change."""
     if not comparison.keeps_assignor and comparison.completion is not None:
         print_completion(comparison.completion)
     if comparison.switch_protocol is not None:
@@ -167,7 +166,8 @@ def _row(name: str, one: Candidate, timed: Timed | None) -> tuple[str, ...]:
 
 def print_comparisons(comparisons: Sequence[Comparison]) -> None:
     """Prints a summary of all groups, then a line for each group."""
-    prices = [_price(one) for one in comparisons]
+    steps = (one.migration for one in comparisons)
+    prices = [None if one is None else (one.rebalances, one.moves) for one in steps]
     print_wrapped(_answer(comparisons, prices))
     print_table(
         ("group", "runs", "recommended", "per member", "no reader", "rebalances / moves to switch"),
@@ -179,11 +179,6 @@ def print_comparisons(comparisons: Sequence[Comparison]) -> None:
 
 _Price = tuple[int, int | None]
 """The rebalances and the moves of a switch; None as moves: a large group, which is not played."""
-
-
-def _price(comparison: Comparison) -> _Price | None:
-    steps = comparison.migration
-    return None if steps is None else (steps.rebalances, steps.moves)
 
 
 def _answer(comparisons: Sequence[Comparison], prices: Sequence[_Price | None]) -> str:

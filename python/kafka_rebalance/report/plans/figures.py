@@ -30,7 +30,6 @@ CURVE_NOTE = (
 
 
 def print_figures(plan: RebalancePlan, figures: Figures) -> None:
-    """Prints the figures before and after the plan, and the best possible ones."""
     print_table(("", "before", "after", "best possible"), figure_rows(plan, figures))
     said = []
     if (other := other_pause(plan)) is not None:

@@ -192,7 +192,6 @@ def _print_round(title: str, one: Round, names: Mapping[str, str], *, everything
 
 
 def _print_standby(standby: Delta, names: Mapping[str, str], *, everything: bool) -> None:
-    """Prints the changes of standby tasks; nothing if there are none."""
     most = None if everything else _MOST_CHARACTERS
     rows = [
         (
@@ -296,7 +295,6 @@ _ASSUMED = {
 
 
 def _assumed(plan: RebalancePlan) -> list[str]:
-    """Returns a sentence for each way in which new members' names were guessed."""
     lines = []
     for basis, text in _ASSUMED.items():
         for is_static in (False, True):
@@ -316,7 +314,6 @@ def _assumed(plan: RebalancePlan) -> list[str]:
 
 
 def print_explanation(lines: Explanation, names: Mapping[str, str]) -> None:
-    """Prints why each member owned the partition, round by round."""
     print_wrapped(shortened(lines.summary, names))
     print()
     for line in lines:

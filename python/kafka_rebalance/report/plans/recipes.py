@@ -93,7 +93,6 @@ def _how(migration: Migration) -> str:
 
 
 def print_completion(migration: Migration) -> None:
-    """Prints the bounce after which an eager group rebalances cooperatively."""
     (bounce,) = migration.bounces
     print_wrapped(
         f"First, one rolling bounce with {protocol_name(migration.new)} alone ends the eager "

@@ -109,7 +109,6 @@ def _ranged(one: Count, name: str) -> str:
 
 
 def _notes(scaled: Scaled) -> list[str]:
-    """Returns sentences about the ranges, the errors and the seconds."""
     found = [_RANGES] if any(one.ranges for one in scaled.counts) else []
     if any(one.may_lose for one in scaled.counts):
         found.append("Nobody left: partitions of topics to which no remaining member subscribes.")

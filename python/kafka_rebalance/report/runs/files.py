@@ -27,7 +27,6 @@ _MOST_ROWS = 400
 
 
 def runs_page(runs: Mapping[str, Run]) -> str:
-    """Returns the page for the runs of one scenario, by name."""
     first = next(iter(runs.values()))
     shown = {name: timeline_of(run) for name, run in runs.items()}
     busy = [span for one in shown.values() for span in one.axis.spans]
@@ -177,13 +176,6 @@ def _patterns(shown: Timeline) -> str:
     )
 
 
-def _fill(bar: Bar) -> str:
-    if bar.look is Look.GAP:
-        return "url(#gap)"
-    shade, mark = _shade_of(bar)
-    return f"url(#{shade[1:]}-{mark})" if mark else shade
-
-
 def _x(place: float) -> float:
     return _LEFT + place * (_WIDTH - _LEFT - _RIGHT)
 
@@ -191,13 +183,15 @@ def _x(place: float) -> float:
 def _bar(bar: Bar, part: Bar, axis: TimeAxis, top: int) -> str:
     x, end = _x(axis.place(part.from_ms)), _x(axis.place(part.to_ms))
     y, width = top + bar.row * _ROW, max(end - x, 0.5)
-    fill = _fill(bar)
+    shade, mark = _shade_of(bar)
+    fill = f"url(#{shade[1:]}-{mark})" if mark else shade
+    if bar.look is Look.GAP:
+        fill = "url(#gap)"
     stuck = ' stroke-dasharray="3 2" opacity=".55"' if bar.look is Look.STUCK else ""
     when = f"{bar.from_ms / 1000:,.2f} s to {bar.to_ms / 1000:,.2f} s"
     what = escaped(f"{bar.label} ({bar.look.value}), {when}")
     text = ""
     if bar.look is not Look.GAP and width > 7 * (len(bar.label) + 1):
-        shade, mark = _shade_of(bar)
         halo = f' stroke="{shade}" stroke-width="3" paint-order="stroke"' if mark else ""
         text = f'<text x="{x + 3:.1f}" y="{y + 13}"{halo}>{escaped(bar.label)}</text>'
     return (

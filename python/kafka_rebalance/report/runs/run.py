@@ -18,7 +18,6 @@ _Runs = Sequence[Run] | Sequence[SeedRuns]
 
 
 def print_run(run: Run) -> None:
-    """Prints a row for each rebalance, and the totals of all rebalances."""
     print_wrapped(summary_of({"": run}))
     print()
     print_run_tables(run)
@@ -42,7 +41,6 @@ def print_run_tables(run: Run, most: int = _MOST_ROWS) -> None:
 
 
 def print_comparison(runs: Mapping[str, Run]) -> None:
-    """Prints several runs of one scenario side by side."""
     print_wrapped(summary_of(runs))
     print()
     _print_assumed([*runs.values()])
@@ -110,11 +108,6 @@ def _ranked(figures: Mapping[str, tuple[int | None, ...]], runs: _Runs) -> str:
 
 def seconds(ms: int | None) -> str:
     return f"{(ms or 0) / 1000:,.1f}"
-
-
-def _medians(runs: SeedRuns) -> tuple[int | None, ...]:
-    spreads = runs.spreads()
-    return tuple(spreads[one].median for one in ("unavailable_ms", "stopped_ms", "rebalances"))
 
 
 def _print_assumed(runs: _Runs) -> None:
@@ -230,8 +223,10 @@ def print_seeds(runs: Mapping[str, SeedRuns]) -> None:
     text = f"{first.title}: {first.summary}"
     if len(runs) > 1:
         events = [(one.at_ms, one.what) for one in first.part_spreads()]
-        text = _ranked({name: _medians(one) for name, one in runs.items()}, [*runs.values()])
-        text = f"{first.title}{_away(events)}: {text}"
+        spreads = {name: one.spreads() for name, one in runs.items()}
+        ranked = ("unavailable_ms", "stopped_ms", "rebalances")
+        medians = {name: tuple(one[of].median for of in ranked) for name, one in spreads.items()}
+        text = f"{first.title}{_away(events)}: {_ranked(medians, [*runs.values()])}"
     print_wrapped(text)
     print()
     _print_assumed([*runs.values()])

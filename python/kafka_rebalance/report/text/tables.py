@@ -164,7 +164,6 @@ def _shrunk(natural: list[int], least: list[int], room: int) -> list[int] | None
 
 
 def _lines(cells: Sequence[str], layout: _Layout, left: Sequence[int]) -> Iterator[str]:
-    """Yields the lines of one row of the table."""
     if layout.above:
         names = (" " * layout.gap).join(filter(None, cells[: layout.above]))
         yield from (f" {line}" for line in _wrapped(names, layout.widths[0]) if line)
@@ -184,7 +183,6 @@ def _lines(cells: Sequence[str], layout: _Layout, left: Sequence[int]) -> Iterat
 
 
 def _wrapped(cell: str, size: int) -> list[str]:
-    """Returns the lines of a cell that is `size` columns wide."""
     if text_width(cell) <= size:
         return [cell]
     lines = [""]

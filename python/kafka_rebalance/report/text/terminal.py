@@ -125,7 +125,10 @@ def shown_streams() -> Iterator[None]:
 @contextmanager
 def byte_progress(source: BinaryIO) -> Iterator[Callable[[BinaryIO], None]]:
     """Shows how much of a file has been read; call the yielded function with the file."""
-    total = _size(source)
+    try:
+        total = os.fstat(source.fileno()).st_size if source.seekable() else None
+    except OSError:  # or its subclass io.UnsupportedOperation: a stream without a file
+        total = None
     if total is None or sys.stdout.isatty():  # a pipe has no size; printed lines show progress
         yield lambda _: None
         return
@@ -170,11 +173,3 @@ def _bar(what: str, total: int) -> Iterator[Callable[[int], None]]:
         yield update
     finally:
         print("\r\x1b[K", end="", file=own, flush=True)
-
-
-def _size(source: BinaryIO) -> int | None:
-    """Returns the size of a regular file in bytes; None for a pipe or a terminal."""
-    try:
-        return os.fstat(source.fileno()).st_size if source.seekable() else None
-    except OSError:  # or its subclass io.UnsupportedOperation: a stream without a file
-        return None

@@ -28,7 +28,6 @@ from .applications import add_planned, planned_application, replayed, show_plan
 from .groups import BadGroup, add_changes, add_input, answers, given, report_bad
 from .lines import draw
 from .options import add_assignor, add_objective, add_table, name_with_objective, path, whole
-from .plan_table import PlanTable
 from .tally import Tally
 from .weights import add_weights, only_weighted
 
@@ -100,6 +99,8 @@ def run(args: argparse.Namespace) -> int:
         args.parser.error(f"argument --assignor: {misspelt(args.assignor)}")
     if args.output is not None and args.output.suffix != ".html":
         args.parser.error("argument --output: name a file that ends in .html")
+    from kafka_rebalance.report.plans.notes import PlanTable
+
     in_detail = args.explain is not None or args.output is not None
     only_one = in_detail or (args.curve and not args.json)
     tally = Tally()
@@ -126,7 +127,7 @@ def run(args: argparse.Namespace) -> int:
             print(contract.dumps(_json(answer, args, not_affected, alone=alone)), flush=True)
         elif not only_one and answer is not first:
             for one in (answer,) if table.rows else (first, answer):
-                table.add(one.planned)
+                table.add(one.planned, plan_notes(one.planned, cheap=True))
     if first is not None and only_one and args.json:
         print(contract.dumps(_json(first, args, left_out, alone=True)))
     elif first is not None and not (args.json or table.rows):

@@ -179,8 +179,7 @@ def _sentences(found: Endless) -> Iterator[str]:
             f"{found.assignor}, but none of {played} does so here."
         )
     for for_good, title in ((True, "always ends"), (False, "ends this time")):
-        changes = [way.change for way in found.ways_out if way.for_good is for_good]
-        if changes:
+        if changes := [way.change for way in found.ways_out if way.for_good is for_good]:
             yield f"The assignor {title} (played) after: {'; '.join(changes)}."
     if found.now or found.after is not None:
         yield (

@@ -297,12 +297,8 @@ def _behind(group: "DescribedStreamsGroup") -> Iterator[Note]:
         ends = _offsets(one.task_end_offsets)
         offsets = _offsets(one.task_offsets)
         copies = (*one.assigned.standby, *one.assigned.warmup)
-        behind = {
-            task: ends[task] - offsets.get(task, 0)
-            for task in copies
-            if ends.get(task, 0) > offsets.get(task, 0)
-        }
-        if behind:
-            texts = ", ".join(f"{tp.topic}_{tp.partition} {left:,}" for tp, left in behind.items())
+        left = {task: ends.get(task, 0) - offsets.get(task, 0) for task in copies}
+        if behind := {task: records for task, records in left.items() if records > 0}:
+            texts = ", ".join(f"{tp.topic}_{tp.partition} {n:,}" for tp, n in behind.items())
             text = f"records missing in its copies: {texts}"
             yield Note("behind", text, (one.member_id,), tuple(behind))

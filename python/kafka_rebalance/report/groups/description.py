@@ -18,7 +18,7 @@ from kafka_rebalance.present.triage import EMPTY, TriagedGroup, summary
 from ..plans.figures import its
 from ..plans.notes import either_note, lists_note, print_notes
 from ..text.sentences import counted, cut, member_names, partitions_text, print_wrapped
-from ..text.tables import print_filled_table, print_table
+from ..text.tables import print_filled_table
 
 _MOST_ROWS = 20
 _MOST_CHARACTERS = 34
@@ -59,8 +59,7 @@ def print_description(one: Description, given: str, *, everything: bool) -> None
         print_wrapped(_lag(one, names))
     print_findings((*one.findings, *one.facts), names)
     print_notes(lists_notes(group, group.assignor), {}, given)
-    asks = dict.fromkeys(finding.ask for finding in one.findings if finding.ask)
-    if asks:
+    if asks := dict.fromkeys(finding.ask for finding in one.findings if finding.ask):
         print()
         print("This shows more:")
     for ask in asks:
@@ -84,9 +83,7 @@ def finding_text(finding: Note, names: Mapping[str, str]) -> str:
 
 
 _LIBRARIES = {"java": "Java", "python": "kafka-python or aiokafka"}
-_JAVAS_BYTES = (
-    "Java or plug-in"  # this project's plug-ins of the Python libraries send Java's bytes
-)
+_JAVAS_BYTES = "Java or plug-in"  # this project's plug-ins of Python libraries send Java's bytes
 
 
 def _library(member: Member, group_id: str) -> str:
@@ -151,9 +148,8 @@ def lag_text(
 # All groups of a cluster --------------------------------------------------------------------------
 
 _TRIAGED = (
-    *("group", "assignor", "members", "partitions per member", "best possible"),
-    *("lag", "findings"),
-)
+    "group", "assignor", "members", "partitions per member", "best possible", "lag", "findings",
+)  # fmt: skip
 
 
 def print_triage(
@@ -168,9 +164,8 @@ def print_triage(
     live = any(one.lag is not None for one in shown)
     live |= any(one.lags is not None for one in described)
     if shown:
-        columns = [column for column in _TRIAGED if live or column != "lag"]
         rows = [_row(one, live=live) for one in shown]
-        print_table(columns, rows, left=(1, len(columns) - 1), whole=True, names=2)
+        print_filled_table(_TRIAGED, rows, right=_TRIAGED[2:6], whole=True, names=2)
     if others := len(groups) - len(shown):
         verb, how = "is" if others == 1 else "are", "; --all shows every group"
         if only:
@@ -209,6 +204,6 @@ def _row(one: TriagedGroup, *, live: bool) -> list[str]:
         "-" if one.members is None else str(one.members),
         balance,
         possible,
-        *([lag_cell(one.lag)] if live else []),
+        lag_cell(one.lag) if live else "",
         ", ".join(dict.fromkeys(finding.kind for finding in one.findings)) or "-",
     ]

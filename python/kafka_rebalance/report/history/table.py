@@ -171,8 +171,7 @@ def _print_reconciled(rows: Sequence[RecordedRebalance], names: Mapping[str, str
     if took := [row for row in rows if row.reconciled_ms is not None]:
         row = max(took, key=lambda one: one.reconciled_ms or 0)
         texts.append(f"longest until all had their targets: {_after(row, row.reconciled_ms)}")
-    asked = [(one, row) for row in rows for one in row.revocations if one.took_ms is not None]
-    if asked:
+    if asked := [(one, row) for row in rows for one in row.revocations if one.took_ms is not None]:
         one, row = max(asked, key=lambda pair: pair[0].took_ms or 0)
         what = f"{names[one.member_id]}, {counted(one.partitions, 'partition')}"
         texts.append(f"slowest to revoke: {what}, {_after(row, one.took_ms)}")

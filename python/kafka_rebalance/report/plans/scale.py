@@ -57,9 +57,8 @@ def _answer(found: Sequence[Scaled]) -> str:
     text += f"; in {len(more)}, more members would lower the fullest member's load"
     text += " (some are in both)" if spare.keys() & more else ""
     if worse:
-        text += (
-            f"; in {len(worse)}, another assignor could: {first_of(worse, _NAMED)} (see compare)"
-        )
+        which = first_of(worse, _NAMED)
+        text += f"; in {len(worse)}, another assignor could: {which} (see compare)"
     return f"{text}."
 
 
@@ -114,9 +113,9 @@ def _notes(scaled: Scaled) -> list[str]:
         found.append("Nobody left: partitions of topics to which no remaining member subscribes.")
     found += [f"{members}: {error}." for members, error in scaled.errors.items()]
     if scaled.times_assumed:
-        timed = (
-            "stable s (until no rebalance is left) and partition-s (without a reader) are simulated"
-        )
-        what = timed if any(one.times for one in scaled.counts) else "No figures in seconds"
+        what = "No figures in seconds"
+        if any(one.times for one in scaled.counts):
+            what = "stable s (until no rebalance is left) and partition-s (without a reader) are "
+            what += "simulated"
         found.append(f"{what}: {scaled.times_assumed}. {GLOSSARY}")
     return found

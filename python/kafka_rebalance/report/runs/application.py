@@ -41,8 +41,7 @@ def summary(plan: ApplicationPlan, run: Run) -> str:
 def print_application_run(plan: ApplicationPlan, run: Run) -> None:
     """Prints a summary, how far behind each copy is, each rebalance, and the assumptions."""
     print_wrapped(summary(plan, run))
-    rows = [*_copies(plan, run)]
-    if rows:
+    if rows := [*_copies(plan, run)]:
         columns = ("task", "at", "copy", "records behind after each rebalance", "runs there after")
         print_filled_table(columns, rows[:_MOST_ROWS])
     if len(rows) > _MOST_ROWS:

@@ -13,7 +13,7 @@ import textwrap
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING
 
 from kafka_rebalance.errors import shown
 
@@ -57,24 +57,24 @@ def print_note(text: str) -> None:
 
 def print_error(text: str) -> None:
     """Prints the error that ends the command; on a terminal, the command's name is red."""
-    first, *more = _lines(f"{_COMMAND} {text}", sys.stderr)
-    print(f"{red(_COMMAND, sys.stderr)}{first.removeprefix(_COMMAND)}", file=sys.stderr)
+    first, *more = _lines(f"{_COMMAND} {text}")
+    print(f"{red(_COMMAND)}{first.removeprefix(_COMMAND)}", file=sys.stderr)
     for line in more:
         print(line, file=sys.stderr)
 
 
 def print_sentence(text: str) -> None:
     """Prints a sentence on standard error without the command's name, but with its indentation."""
-    for line in _lines(text, sys.stderr):
+    for line in _lines(text):
         print(line, file=sys.stderr)
 
 
-def _lines(text: str, stream: TextIO) -> list[str]:
-    """Returns the lines of a sentence: wrapped if the stream is a terminal, else one line."""
-    if not stream.isatty():
+def _lines(text: str) -> list[str]:
+    """Returns the lines of a sentence: wrapped if standard error is a terminal, else one line."""
+    if not sys.stderr.isatty():
         return [shown(text)]
     indent = " " * (len(text) - len(text.lstrip(" ")))
-    most = min(MOST_COLUMNS, columns(stream) or MOST_COLUMNS)
+    most = min(MOST_COLUMNS, columns(sys.stderr) or MOST_COLUMNS)
     return wrapped(text.lstrip(" "), most, indent, _HANGING)
 
 

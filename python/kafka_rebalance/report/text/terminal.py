@@ -40,21 +40,19 @@ def columns(stream: TextIO | None = None) -> int:
         return 0
 
 
-def bold(text: str, stream: TextIO | None = None) -> str:
-    """Returns the text, in bold if the stream (default: standard output) is a terminal."""
-    return _styled(text, "1", stream)
+def bold(text: str) -> str:
+    """Returns the text, in bold if standard output is a terminal."""
+    return _styled(text, "1", sys.stdout)
 
 
-def red(text: str, stream: TextIO | None = None) -> str:
-    """Returns the text, in the colour of errors if the stream is a terminal."""
-    return _styled(text, "31", stream)
+def red(text: str) -> str:
+    """Returns the text, in the colour of errors if standard error is a terminal."""
+    return _styled(text, "31", sys.stderr)
 
 
-def _styled(text: str, code: str, stream: TextIO | None) -> str:
+def _styled(text: str, code: str, stream: TextIO) -> str:
     plain = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
-    if plain or not (stream or sys.stdout).isatty():
-        return text
-    return f"\x1b[{code}m{text}\x1b[0m"
+    return text if plain or not stream.isatty() else f"\x1b[{code}m{text}\x1b[0m"
 
 
 class ShownStream:

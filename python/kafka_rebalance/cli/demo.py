@@ -111,7 +111,7 @@ def _summary(spark: Any, output: Path) -> Path:
     from kafka_rebalance.spark.session import spark_errors
 
     from . import fleet
-    from .fleet_jobs import OnSpark
+    from .fleet_spark import OnSpark
     from .fleet_summary import write_summary
 
     print_sentence("planning changes of every group …")

@@ -26,7 +26,7 @@ from kafka_rebalance.report.fleet import first_of, group_name, rackless
 from kafka_rebalance.report.text.sentences import counted, cut, print_wrapped
 
 from . import of_errors
-from .fleet_jobs import BETTER, OnSpark, command, recommendable
+from .fleet_jobs import BETTER, RECOMMENDABLE, command
 from .groups import add_changes
 from .options import add_max_partitions, add_table, whole
 
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from kafka_rebalance.bulk.parts import Done
 
     from .fleet_here import Here
+    from .fleet_spark import OnSpark
 
 _NAMED = 3
 """The number of groups that a sentence names."""
@@ -136,6 +137,8 @@ def run(args: argparse.Namespace) -> int:
         if (files := files_here(args)) is not None:
             return _answer(Here(args, files))
     from kafka_rebalance.spark.session import spark_errors
+
+    from .fleet_spark import OnSpark  # after the import that reports a missing pyspark
 
     with _session(args) as spark, spark_errors():
         return _answer(OnSpark(args, spark, plain=plain))
@@ -267,7 +270,7 @@ def _summary(fleet: "OnSpark | Here", done: "Done") -> str:
         other = counts["another_recommended"]
         text = f"{other:,} of {groups} would do better with another assignor"
         if other:
-            for name in recommendable():
+            for name in RECOMMENDABLE:
                 if n := counts[f"recommended {name}"]:
                     text += f", {'all' if n == other > 1 else f'{n:,}'} with {name}"
             why = {_BETTER[name]: counts[name] for name in BETTER}

@@ -4,7 +4,6 @@ before Spark could start. Spark writes equal files and reports, but does not cou
 """
 
 import argparse
-import heapq
 import json
 import re
 from collections import Counter
@@ -20,7 +19,7 @@ from kafka_rebalance.bulk.splits import Split, line_batches
 from kafka_rebalance.errors import NO_MEMBERS
 from kafka_rebalance.report.fleet import Bin
 
-from .fleet_jobs import BETTER, WITHHOLDING, asked, recommendable
+from .fleet_jobs import BETTER, RECOMMENDABLE, WITHHOLDING, asked
 
 if TYPE_CHECKING:
     from kafka_rebalance.bulk.parts import Done
@@ -83,10 +82,8 @@ class Here:
                 group = json.loads(line.as_py())
                 listed = {topic for member in group["members"] for topic in member["topics"]}
                 later = sum(one["partitions"] for one in group["topics"] if one["name"] in listed)
-                runs = (
-                    run["partitions"] for member in given.as_py() for run in member["partitions"]
-                )
-                later -= sum(map(len, runs))
+                runs = (run for member in given.as_py() for run in member["partitions"])
+                later -= sum(len(run["partitions"]) for run in runs)
                 found.update(only_round_1=later > 0, in_round_2=max(later, 0))
         return found
 
@@ -100,7 +97,7 @@ class Here:
 
     def _count_compare(self) -> dict[str, int]:
         names = ("not_affected", "without_members", "another_recommended", *BETTER)
-        names += tuple(f"recommended {name}" for name in recommendable())
+        names += tuple(f"recommended {name}" for name in RECOMMENDABLE)
         found = Counter(dict.fromkeys(names, 0))
         for row in self.rows(("assignor", "recommended", "reason", "error", "error_kind")):
             own, other, reason = row["assignor"], row["recommended"], row["reason"]
@@ -125,11 +122,8 @@ class Here:
             for row in rows
             if row.get("change") == change and row["group_id"] is not None and (number := of(row))
         ]
-
-        def order(row: Mapping[str, Any]) -> tuple[int, str, str]:
-            return -row["figure"], row["group_id"], row.get("cluster") or ""
-
-        return heapq.nsmallest(most, found, key=order)
+        found.sort(key=lambda row: (-row["figure"], row["group_id"], row.get("cluster") or ""))
+        return found[:most]
 
     def contract_lines(
         self, wanted: Iterable[tuple[str | None, str]]

@@ -30,11 +30,12 @@ from kafka_rebalance.report.fleet import (
 from kafka_rebalance.report.text.sentences import counted, print_note, print_wrapped
 
 from . import of_errors
-from .fleet_jobs import OnSpark, command
+from .fleet_jobs import command
 from .lines import written
 
 if TYPE_CHECKING:
     from .fleet_here import Here
+    from .fleet_spark import OnSpark
 
 Fleet: TypeAlias = "OnSpark | Here"
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from kafka_rebalance.applications.measured import Rates
     from kafka_rebalance.applications.plan import ApplicationPlan
     from kafka_rebalance.applications.replayed import Replay
-    from kafka_rebalance.notes.note import Note
+    from kafka_rebalance.notes.findings import Note
 
 _SETTINGS = {
     "standbys": "num.standby.replicas",

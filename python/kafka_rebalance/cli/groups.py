@@ -22,8 +22,8 @@ from kafka_rebalance.group import contract
 from kafka_rebalance.group.group_fields import misspelt
 from kafka_rebalance.group.model import shell_option, shell_word
 from kafka_rebalance.group.spec import GroupSpec
+from kafka_rebalance.notes.findings import Note
 from kafka_rebalance.notes.grown_sources import STOPS, check_sources, may_stop
-from kafka_rebalance.notes.note import Note
 from kafka_rebalance.plans.affected import as_far_as_affected
 from kafka_rebalance.plans.changes import text as changes_text
 from kafka_rebalance.plans.changes.change import Change, apply

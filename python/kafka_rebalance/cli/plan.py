@@ -15,8 +15,8 @@ from kafka_rebalance.errors import NotAffected
 from kafka_rebalance.group import contract
 from kafka_rebalance.group.spec import GroupSpec
 from kafka_rebalance.notes.all_notes import plan_notes
+from kafka_rebalance.notes.findings import Note
 from kafka_rebalance.notes.leaders import no_answer
-from kafka_rebalance.notes.note import Note
 from kafka_rebalance.plans.changes.change import Change
 from kafka_rebalance.plans.clients import unknown_libraries
 from kafka_rebalance.plans.leaders import LedPlan, has_no_answer, plans_by_leader

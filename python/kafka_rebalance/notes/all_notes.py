@@ -14,14 +14,14 @@ from kafka_rebalance.plans.rebalance_plan import RebalancePlan, parse_changes, p
 from kafka_rebalance.plans.summary import nobody_reads
 
 from .broker import broker_notes
-from .extra_rebalances import extra_note, extra_rebalances, played_further
+from .findings import Note
 from .leaders import foreign_leader, leading, no_answer, other_leaders, own_rows
 from .librdkafka_traps import librdkafka_traps, trap_notes
 from .listed import lists_notes
 from .lost_rack import lost_rack, lost_rack_of_plan
 from .may_happen import commit_waits, may_happen
 from .never_ends import Endless, endless, endless_note, endless_plan
-from .note import Note
+from .other_courses import extra_note, extra_rebalances, played_further
 from .switches import switch_notes
 
 if TYPE_CHECKING:

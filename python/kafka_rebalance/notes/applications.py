@@ -10,7 +10,7 @@ from kafka_rebalance.group.model import TopicPartition
 from kafka_rebalance.group.spec import counted
 from kafka_rebalance.wire.streams_protocol import TaskId
 
-from .note import Note
+from .findings import Note
 
 
 def application_findings(one: Replay, rates: Rates | None = None) -> Iterator[Note]:

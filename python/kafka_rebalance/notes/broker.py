@@ -26,7 +26,7 @@ from kafka_rebalance.plans.clients import lacks_consumer_protocol, library_evide
 from kafka_rebalance.plans.rebalance_plan import RebalancePlan
 
 from .consumer_protocol import doctor_notes
-from .note import Note, PlanKind
+from .findings import Note, PlanKind
 from .other_courses import OtherPause, other_order, other_pause
 
 HAS = {"java": "Kafka's Java client has it from 4.0 on", "librdkafka": "librdkafka from 2.12.0 on"}

@@ -7,7 +7,7 @@ from kafka_rebalance.assignors.registry import is_known, library_of
 from kafka_rebalance.group.spec import GroupSpec, counted
 from kafka_rebalance.plans.leaders import LedPlan, has_no_answer
 
-from .note import Note
+from .findings import Note
 
 _OTHERS = {
     "librdkafka": "librdkafka (confluent-kafka and others)",

@@ -19,8 +19,8 @@ from kafka_rebalance.group.spec import GroupSpec, first_of
 from kafka_rebalance.plans.changes.change import Change
 from kafka_rebalance.plans.rebalance_plan import RebalancePlan, parse_changes, plan
 
+from .findings import Note
 from .never_ends import MOST_PLAYS, MOST_WORK, simple_changes, work
-from .note import Note
 
 DIALECT = "librdkafka/cooperative-sticky"
 NEWCOMER = "a new member with all topics"

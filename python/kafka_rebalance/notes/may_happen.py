@@ -28,7 +28,7 @@ from kafka_rebalance.plans.clients import AIOKAFKA, JAVA, KAFKA_PYTHON, clients_
 from kafka_rebalance.plans.rebalance_plan import RebalancePlan
 from kafka_rebalance.plans.rounds import Step
 
-from .note import Note
+from .findings import Note
 
 
 def may_happen(plan: RebalancePlan) -> tuple[Note, ...]:

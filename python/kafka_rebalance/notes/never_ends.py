@@ -37,7 +37,7 @@ from kafka_rebalance.plans.core_plan import CorePlan
 from kafka_rebalance.plans.playing import at_change, play_led
 from kafka_rebalance.plans.rebalance_plan import RebalancePlan, is_built_in, parse_changes
 
-from .note import Note
+from .findings import Note
 
 MOST_PLAYS = 200
 MOST_WORK = 1_000_000

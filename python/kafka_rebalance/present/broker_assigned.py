@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from kafka_rebalance.frozen import Frozen
 from kafka_rebalance.group.model import Topic, TopicPartition
 from kafka_rebalance.group.ownership import Balance
-from kafka_rebalance.notes.note import Note
+from kafka_rebalance.notes.findings import Note
 from kafka_rebalance.plans.figures import Reader, share_in_racks
 
 from .readers import far_finding, leaderless_finding

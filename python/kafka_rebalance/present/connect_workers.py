@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from kafka_rebalance.assignors.connect.work import Task, Work
 from kafka_rebalance.frozen import Frozen
 from kafka_rebalance.group.ownership import Balance
-from kafka_rebalance.notes.note import Note
+from kafka_rebalance.notes.findings import Note
 
 if TYPE_CHECKING:
     from kafka_rebalance.wire.connect_protocol import (

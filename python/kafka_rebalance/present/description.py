@@ -18,10 +18,9 @@ from kafka_rebalance.group.html_tables import small_table
 from kafka_rebalance.group.model import Member, TopicPartition
 from kafka_rebalance.group.ownership import Assignment, Balance
 from kafka_rebalance.group.spec import GroupSpec, counted, require_group
-from kafka_rebalance.notes.findings import FINDINGS, rank, summary
+from kafka_rebalance.notes.findings import FINDINGS, Note, rank, summary
 from kafka_rebalance.notes.listed import may_list_eager
 from kafka_rebalance.notes.never_ends import endless
-from kafka_rebalance.notes.note import Note
 from kafka_rebalance.plans.clients import library_evidence
 from kafka_rebalance.plans.figures import rack_share
 from kafka_rebalance.plans.leaders import LedPlan, plans_by_leader

@@ -16,7 +16,7 @@ from kafka_rebalance.assignors.registry import WEIGHTED, Engine, protocol_name, 
 from kafka_rebalance.group.model import Topic, TopicPartition
 from kafka_rebalance.group.ownership import Assignment
 from kafka_rebalance.group.spec import GroupSpec, counted
-from kafka_rebalance.notes.note import Note
+from kafka_rebalance.notes.findings import Note
 from kafka_rebalance.plans.figures import Reader
 from kafka_rebalance.plans.rebalance_plan import RebalancePlan
 

@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from kafka_rebalance.frozen import Frozen
 from kafka_rebalance.group.spec import counted
-from kafka_rebalance.notes.findings import FINDINGS, FindingKind, rank, with_worse
-from kafka_rebalance.notes.note import Note
+from kafka_rebalance.notes.findings import FINDINGS, FindingKind, Note, rank, with_worse
 from kafka_rebalance.plans.group_kinds import CLASSIC, protocol_kind
 
 from .broker_assigned import Lags, lag_in

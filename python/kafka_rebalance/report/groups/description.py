@@ -6,9 +6,8 @@ from typing import TypeVar
 
 from kafka_rebalance.group.model import Member
 from kafka_rebalance.group.spec import first_of
-from kafka_rebalance.notes.findings import PAGE
+from kafka_rebalance.notes.findings import PAGE, Note
 from kafka_rebalance.notes.listed import lists_notes, may_list_eager
-from kafka_rebalance.notes.note import Note
 from kafka_rebalance.plans.clients import class_name, client_of, library_evidence
 from kafka_rebalance.plans.figures import share_text
 from kafka_rebalance.present.broker_assigned import Lags

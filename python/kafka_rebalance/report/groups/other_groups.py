@@ -6,7 +6,7 @@ from typing import Any
 
 from kafka_rebalance.group.model import TopicPartition, shell_option
 from kafka_rebalance.group.ownership import Balance
-from kafka_rebalance.notes.note import Note
+from kafka_rebalance.notes.findings import Note
 from kafka_rebalance.plans.figures import share_text
 from kafka_rebalance.present.broker_assigned import (
     AssignedByBroker,

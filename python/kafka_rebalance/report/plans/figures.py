@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from kafka_rebalance.notes.broker import other_course
-from kafka_rebalance.notes.note import Note
+from kafka_rebalance.notes.findings import Note
 from kafka_rebalance.notes.other_courses import other_pause
 from kafka_rebalance.plans.figures import Figures, figure_rows
 from kafka_rebalance.plans.rebalance_plan import RebalancePlan

@@ -7,8 +7,8 @@ from dataclasses import field
 
 from kafka_rebalance.frozen import Mutable
 from kafka_rebalance.group.spec import first_of
+from kafka_rebalance.notes.findings import Note
 from kafka_rebalance.notes.lost_rack import BEFORE, loses_rack, lost_rack_text
-from kafka_rebalance.notes.note import Note
 from kafka_rebalance.plans.changes.bounces import BounceMembers
 from kafka_rebalance.plans.changes.change import Change
 from kafka_rebalance.plans.changes.topics import AddPartitions, AddTopics

@@ -48,7 +48,7 @@ from .applications import add_settings
 from .groups import BadGroup, add_changes, add_input, answer
 from .lines import numbered, open_input
 from .options import add_table, whole
-from .tally import CannotSwitch, Emptied, LeftOut, unchanged
+from .tally import Unplayed, unchanged
 from .triage import triaged
 from .weights import add_weights
 
@@ -170,13 +170,11 @@ def _planned(
     """
     work = partial(plans_by_leader, engine=args.engine)
     found = answer(group, args, work, alone=alone)
-    if isinstance(found, CannotSwitch):
-        return Problem.of(group.group_id, ERROR, found.result, _PLANS), []
-    if isinstance(found, Emptied):
-        return Problem.of(group.group_id, "unread", found.result), []
-    if isinstance(found, BadGroup | LeftOut):
-        why = found.error if isinstance(found, BadGroup) else found.why
-        return Problem.of(group.group_id, ERROR, why, _PLANS), []
+    if isinstance(found, BadGroup):
+        return Problem.of(group.group_id, ERROR, found.error, _PLANS), []
+    if isinstance(found, Unplayed):
+        page = _PLANS if found.kind == ERROR else ""
+        return Problem.of(group.group_id, found.kind, found.why, page), []
     led, lines = found
     if led is None:
         return None, lines

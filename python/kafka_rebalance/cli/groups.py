@@ -39,7 +39,7 @@ from kafka_rebalance.report.text.sentences import (
 
 from .lines import Leaderless, group_lines, no_groups, open_input, required
 from .options import add_cluster, add_engine, add_pasted, add_patterns, add_table, cluster_configs
-from .tally import OF_APPLICATION, CannotSwitch, Emptied, LeftOut, Tally, unchanged
+from .tally import OF_APPLICATION, Tally, Unplayed, unchanged
 from .weights import Weigher
 
 if TYPE_CHECKING:
@@ -283,13 +283,10 @@ def answers(
                 for sentence in note.text.split("\n"):
                     print_sentence(sentence)
             continue
-        if isinstance(found, Emptied):
+        if isinstance(found, Unplayed):
+            if found.key == "left_out":
+                tally.streams.setdefault(found.why, []).append(found.group_id)
             found.show(as_json=args.json)
-            continue
-        if isinstance(found, LeftOut):
-            tally.streams.setdefault(found.why, []).append(found.group_id)
-            if args.json:
-                print(contract.dumps(found.to_dict()), flush=True)
             continue
         result, left_out = found
         tally.leave_out(left_out, all_of_them=result is None)
@@ -327,7 +324,7 @@ def answer(
     work: Callable[[GroupSpec, Sequence[Change]], GroupAnswer],
     *,
     alone: bool,
-) -> tuple[GroupAnswer | None, list[str]] | BadGroup | LeftOut | Emptied:
+) -> tuple[GroupAnswer | None, list[str]] | BadGroup | Unplayed:
     """Returns the result of `work` and the changes left out, as `answers`, or why it has none."""
     if isinstance(group, BadGroup):
         return group
@@ -347,21 +344,22 @@ def answer(
     try:
         result, left_out = as_far_as_affected(played, args.changes, group, alone=alone)
     except NoMembersLeft as error:
-        return Emptied(group.group_id, error.problem)
+        return Unplayed(group.group_id, "result", error.problem, "unread")
     except SwitchRefused as error:
-        return CannotSwitch(group.group_id, f"it cannot switch its protocol: {error.problem}")
+        why = f"it cannot switch its protocol: {error.problem}"
+        return Unplayed(group.group_id, "result", why)
     except GroupError as error:
         if error.path == "assignor" and not alone and (left_out := _unaffected(group, args)):
             return None, left_out  # no change affects this group, so there is nothing to plan
         own = vars(args).get("assignor") is None
         stops = STOPS if may_stop(group, args.changes) else None
         if own and error.path == "assignor" and group.assignor == STREAM:
-            return LeftOut(group.group_id, stops or OF_APPLICATION)
+            return Unplayed(group.group_id, "left_out", stops or OF_APPLICATION)
         from kafka_rebalance.plans.playing import is_played
 
         is_left_out = not all(is_played(group, change) for change in args.changes)
         if is_left_out and not isinstance(error, NotAffected):
-            return LeftOut(group.group_id, stops or NOT_PLAYED)
+            return Unplayed(group.group_id, "left_out", stops or NOT_PLAYED)
         return BadGroup(group.group_id, error_text(error, args.changes) + _hint(error, group, args))
     if isinstance(result, BadGroup):
         return result

@@ -5,7 +5,7 @@ import argparse
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import field
-from typing import Any, NamedTuple
+from typing import Literal, NamedTuple
 
 from kafka_rebalance.assignors.registry import FOREIGN, STREAM
 from kafka_rebalance.frozen import Mutable
@@ -21,31 +21,23 @@ from . import SOME_ERRORS, of_errors
 from .lines import Leaderless
 
 
-class LeftOut(NamedTuple):
-    """A group of Kafka Streams for which nothing is played. `to_dict` is its JSON line."""
+class Unplayed(NamedTuple):
+    """A group for which nothing is played; `why` is the value of `key` in its JSON line.
+
+    "result": a group that has no members after the changes, or cannot switch its protocol;
+    "left_out": a group of Kafka Streams. `kind` is the kind of its problem in `check`.
+    """
 
     group_id: str
+    key: Literal["result", "left_out"]
     why: str
-
-    def to_dict(self) -> dict[str, Any]:
-        return {"group_id": self.group_id, "left_out": self.why}
-
-
-class Emptied(NamedTuple):
-    """A group that has no members after the changes. `result` is the sentence that reports it."""
-
-    group_id: str
-    result: str
+    kind: str = "error"
 
     def show(self, *, as_json: bool) -> None:
         if as_json:
-            print(contract.dumps(self._asdict()), flush=True)
-        else:
-            print_wrapped(f"{self.group_id}: {self.result}", "", "  ")
-
-
-class CannotSwitch(Emptied):
-    """A group that cannot switch its protocol. `result` is the reason."""
+            print(contract.dumps({"group_id": self.group_id, self.key: self.why}), flush=True)
+        elif self.key == "result":  # below the report, a sentence counts the others
+            print_wrapped(f"{self.group_id}: {self.why}", "", "  ")
 
 
 def unchanged(group_id: str, lines: Sequence[str]) -> str:
@@ -75,7 +67,7 @@ class Tally(Mutable):
     not_affected  change -> the number of groups that it does not affect, and the first reason
     switched      whether a switch was left out, because a group already has its target
     led           groups with a member whose id, or shortened id, equals `--leader`
-    streams       the reason (`LeftOut`) -> the ids of the groups that were left out for it
+    streams       the reason (`Unplayed`) -> the ids of the groups that were left out for it
     leaderless    the partitions without a leader in the groups' topics
     libraries     an unknown client library -> groups that have members or a leader of it
     """

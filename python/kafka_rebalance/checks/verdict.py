@@ -32,7 +32,6 @@ LIMITS: dict[str, str] = {
 }
 """Each limit, named as its option -> its meaning, for the help; its first word is the unit."""
 
-
 SWITCHED = "switched"
 """The kind of problem if a group differs from the end of its planned switch."""
 
@@ -48,7 +47,6 @@ class ProblemKind(NamedTuple):
 NOT_KNOWN = "not known"
 """The kind of problem if a plan cannot tell: a rack is lost, and no member names its rack."""
 _LEFT_OUT = ("rebalancing", NOT_KNOWN)
-
 
 ERROR = "error"
 """The kind of problem of an input that cannot be read, or a group that cannot be planned."""

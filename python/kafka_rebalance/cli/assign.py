@@ -17,15 +17,7 @@ from kafka_rebalance.report.text.sentences import counted, partitions_text, prin
 from kafka_rebalance.report.text.terminal import byte_progress
 
 from .lines import finish, group_lines, open_input
-from .options import (
-    add_engine,
-    add_max_partitions,
-    add_objective,
-    add_pasted,
-    add_table,
-    name_with_objective,
-    whole,
-)
+from .options import add_objective, add_pasted, add_table, name_with_objective, whole
 from .weights import Weigher, add_weights, only_weighted
 
 _CHUNK_BYTES = 1024 * 1024
@@ -39,11 +31,11 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add_table(parser, f"--assignor NAME: use this one for all groups, not their own: {names}")
     add_objective(parser)
     add_weights(parser)
-    add_engine(parser)
+    add_table(parser, "--engine")
     add_pasted(parser)
-    add_max_partitions(parser)
     most = {"type": whole(1), "default": MAX_LINE_BYTES}
     options = """
+    --max-partitions
     --max-line-bytes N: refuse lines of more than N bytes without reading them (default:
       %(default)s)
     --threads N: threads to use (default: one per core)

@@ -31,7 +31,7 @@ from kafka_rebalance.switching.recommendation import alone_label
 
 from .applications import add_planned, compared_settings, replayed, show_settings
 from .groups import add_changes, add_input, answers, given
-from .options import add_leader, add_table
+from .options import add_table
 from .tally import Tally
 from .weights import add_weights
 
@@ -53,9 +53,9 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     assignors = """
     --assignors NAME,…: compare only these, for example range,librdkafka/range (default: Kafka's;
       those of the library too that led the group last; the brokers' too for their groups)
+    --leader
     """
     add_table(parser, assignors)
-    add_leader(parser)
     add_weights(parser)
     add_planned(parser)
 

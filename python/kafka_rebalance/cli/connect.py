@@ -24,7 +24,7 @@ from kafka_rebalance.report.text.sentences import in_words, print_note, print_wr
 from . import DONE
 from .groups import bad_line, report_bad
 from .lines import finish, numbered, open_input, required
-from .options import REPEATED, add_client_settings, add_engine, add_table, whole
+from .options import REPEATED, add_table, whole
 
 _NO_LEADER = (
     'Assumed: {} did not lead. Of a leader ask "leader W leaves": the next one remembers nothing, '
@@ -41,16 +41,17 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     input = """
     file FILE: scripts, one per line; - for standard input
     --url: read a live cluster's REST interface, not FILE
+    --command-config
+    --timeout
     """
     add_table(parser, input, file={"nargs": "?"}, url={"type": None})
-    add_client_settings(parser)
     options = f"""
     --then EVENT: with --url: the next event (repeatable, in order)
     --max-delay-ms N: with --url: scheduled.rebalance.max.delay.ms (default: {DEFAULT_MAX_DELAY_MS})
     --json: print one answer per line, as JSON
+    --engine
     """
     add_table(parser, options, then=REPEATED, max_delay_ms=whole(0))
-    add_engine(parser)
 
 
 def run(args: argparse.Namespace) -> int:

@@ -14,8 +14,16 @@ from kafka_rebalance.errors import ClusterError, GroupError, MissingExtra
 from kafka_rebalance.report.text.sentences import print_note
 
 from . import DONE
-from .options import add_cluster, add_patterns, add_table, cluster_configs, fits, seconds, whole
-from .serve import port
+from .options import (
+    PORT,
+    add_cluster,
+    add_patterns,
+    add_table,
+    cluster_configs,
+    fits,
+    seconds,
+    whole,
+)
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -31,7 +39,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         parser,
         options,
         host={"default": "127.0.0.1"},
-        port={"type": port, "default": 9409},
+        port={"type": PORT, "default": 9409},
         every={"type": seconds, "default": 30.0},
         max_groups={"type": whole(1), "default": 10_000},
     )

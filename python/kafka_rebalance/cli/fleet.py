@@ -28,7 +28,7 @@ from kafka_rebalance.report.text.sentences import counted, cut, print_wrapped
 from . import of_errors
 from .fleet_jobs import BETTER, RECOMMENDABLE, command
 from .groups import add_changes
-from .options import add_max_partitions, add_table, whole
+from .options import add_table, whole
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -104,7 +104,7 @@ def _add_paths(parser: argparse.ArgumentParser) -> None:
       assignments
     """
     add_table(reading, table, format={"choices": ("lines", "parquet", "records")})
-    add_max_partitions(parser)
+    add_table(parser, "--max-partitions")
     direct = {"action": argparse.BooleanOptionalAction, "default": None}
     spark = """
     --tasks N: spread the groups over N tasks

@@ -38,7 +38,7 @@ from kafka_rebalance.report.text.sentences import (
 )
 
 from .lines import Leaderless, group_lines, no_groups, open_input, required
-from .options import add_cluster, add_engine, add_pasted, add_patterns, add_table, cluster_configs
+from .options import add_cluster, add_pasted, add_patterns, add_table, cluster_configs
 from .tally import OF_APPLICATION, Tally, Unplayed, unchanged
 from .weights import Weigher
 
@@ -70,8 +70,7 @@ def add_input(parser: argparse.ArgumentParser, *, by_patterns: bool = False) -> 
         add_patterns(parser)
     else:
         add_table(parser, "--group G: only this group, in detail")
-    add_table(parser, "--json: print one answer per line, as JSON")
-    add_engine(parser)
+    add_table(parser, "--json: print one answer per line, as JSON\n--engine")
     add_pasted(parser)
 
 

@@ -16,7 +16,6 @@ TYPE_CHECKING = False  # `typing` imports slowly; type checkers take this name a
 if TYPE_CHECKING:
     from typing import Any, NoReturn
 
-
 PROG = "kafka-rebalance"
 
 COMMANDS = {

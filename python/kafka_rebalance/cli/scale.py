@@ -13,7 +13,7 @@ from kafka_rebalance.scaling.counts import Scaled, scale
 
 from .groups import add_input, answers
 from .lines import draw
-from .options import add_leader, add_table, cluster_configs, of_topic, path, whole
+from .options import add_table, cluster_configs, of_topic, path, whole
 from .tally import Tally
 from .weights import add_weights
 
@@ -28,9 +28,9 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     --rate TOPIC=N: records a second that arrive in a topic
     --lag TOPIC=N: records not yet read in a topic (default: the cluster's, with --group)
     --capacity N: records a second that one member can read
+    --leader
     """
     add_table(parser, options, members=_counts, rate=load, lag=load, capacity=whole(1))
-    add_leader(parser)
     add_weights(parser, of_members=False)
     add_table(parser, "--output FILE.html: draw the counts as an HTML page", output=path)
     parser.set_defaults(changes=[])

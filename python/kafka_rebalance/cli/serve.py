@@ -21,13 +21,11 @@ from kafka_rebalance.report.text.sentences import counted, print_sentence
 
 from . import DONE
 from .lines import group_lines, required
-from .options import MOST_DIGITS, REPEATED, add_table, topic_count, whole
+from .options import PORT, REPEATED, add_table, topic_count, whole
 
 if TYPE_CHECKING:  # `--help` works without the extra
     from kafka_rebalance.serve.cluster import ServedTopic
     from kafka_rebalance.serve.server import Server
-
-_MOST_PORT = 65_535
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -47,18 +45,11 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         topic=REPEATED,
         topics_of=Path,
         host={"default": "127.0.0.1"},
-        port={"type": port, "default": 9092},
+        port={"type": PORT, "default": 9092},
         initial_delay_ms={"type": whole(0), "default": delay_ms},
         log_dir=Path,
         auto_create={"type": whole(0), "default": 0},
     )
-
-
-def port(text: str) -> int:
-    value = int(text) if text.isascii() and text.isdigit() and len(text) <= MOST_DIGITS else -1
-    if not 0 <= value <= _MOST_PORT:
-        raise argparse.ArgumentTypeError(f"{text} is not a port from 0 to {_MOST_PORT}")
-    return value
 
 
 def run(args: argparse.Namespace) -> int:

@@ -16,7 +16,7 @@ from kafka_rebalance.errors import GroupError, did_you_mean
 from kafka_rebalance.group.declared_types import milliseconds
 from kafka_rebalance.group.spec import GroupSpec
 from kafka_rebalance.report.text.sentences import print_note, print_wrapped
-from kafka_rebalance.report.text.terminal import time_progress
+from kafka_rebalance.report.text.terminal import progress_bar
 from kafka_rebalance.simulator.playable import PLAYABLE
 
 from . import DONE, SOME_ERRORS
@@ -225,7 +225,7 @@ def _run_seeds(args: argparse.Namespace, scenarios: dict[str, "Scenario"]) -> No
 @contextmanager
 def _progress(name: str, scenario: "Scenario", runs: int) -> Iterator[Callable[[int, int], None]]:
     """Shows progress; call the yielded function with the finished runs, and the ms in this run."""
-    with time_progress(name or "simulating", scenario.until_ms * runs) as update:
+    with progress_bar(name or "simulating", scenario.until_ms * runs) as update:
         yield lambda before, now_ms: update(before * scenario.until_ms + now_ms)
 
 

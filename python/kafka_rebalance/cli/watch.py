@@ -40,7 +40,6 @@ from . import SOME_ERRORS, of_errors
 from .groups import add_changes, error_text
 from .options import (
     add_cluster,
-    add_engine,
     add_patterns,
     add_table,
     cluster_configs,
@@ -67,10 +66,10 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     --rebalances N: end after N rebalances
     --for S: end after S seconds
     --json: print one answer per line, as JSON
+    --engine
     """
     how: dict[str, Any] = {"for": {"type": seconds, "dest": "for_s"}}
     add_table(parser, table, rebalances=whole(1), **how)
-    add_engine(parser)
     add_changes(parser)
 
 

@@ -57,7 +57,6 @@ _PAGES = {
 }
 """An assignor, or the part of its name before the slash -> the page that describes it."""
 
-
 _CLIENTS = ("kafka-python", "aiokafka", "librdkafka")
 
 

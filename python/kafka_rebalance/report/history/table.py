@@ -27,7 +27,6 @@ _AWAY = " ({} more wait while their member is away, up to {} s)"
 _USEFUL = ("rolling", "flapping", "new ids", "never settles", "never warm", "idle", "storm")
 """The kinds of patterns. If two remedies save equally much, that of the first kind is shown."""
 
-
 _Groups = Mapping[str, Sequence[RecordedRebalance]]
 
 
@@ -256,10 +255,16 @@ def print_counterfactuals(
     if empty := sum(row.is_rebalance and not row.members for row in rows):
         recorded += f" (and {empty} that left the group empty)"
     totals, cells = dict[tuple[str, bool], tuple[int, ...]](), list[list[str]]()
+    every = {one.group_id for one in played}
     for static in (False, True):
-        for name in _of_all(played):
-            found = _with_static([one for one in played if one.assignor == name], static=static)
-            if not static or any(one.is_static for one in found):
+        chosen = dict[str, dict[str, Counterfactual]]()
+        for one in played:  # one with static members comes after the one without
+            if static or not one.is_static:
+                chosen.setdefault(one.assignor, {})[one.group_id] = one
+        for name, by_group in chosen.items():
+            found = by_group.values()
+            # Only the totals of assignors that all groups were played with are comparable.
+            if by_group.keys() == every and (not static or any(one.is_static for one in found)):
                 each = [(one.rebalances, one.moves, one.unavailable, one.waiting) for one in found]
                 totals[name, static] = sums = tuple(map(sum, zip(*each, strict=True)))
                 cells.append([f"{name}{', static members' if static else ''}", *map(str, sums)])
@@ -304,24 +309,6 @@ def _remedies(
     if totals[best, False][2] < now[2]:
         text += "; the switch itself costs rebalances, once (see compare)"
     return f"{text}. Compared with the same events under {own}, which ran last. "
-
-
-def _of_all(played: Sequence[Counterfactual]) -> list[str]:
-    """Returns the assignors that all groups were played with: only their totals are comparable."""
-    groups: dict[str, set[str]] = {}
-    for one in played:
-        groups.setdefault(one.assignor, set()).add(one.group_id)
-    every = {one.group_id for one in played}
-    return [name for name, of in groups.items() if of == every]
-
-
-def _with_static(played: Sequence[Counterfactual], *, static: bool) -> list[Counterfactual]:
-    """Returns one counterfactual of each group: `static` prefers the one with static members."""
-    chosen: dict[str, Counterfactual] = {}
-    for one in played:
-        if not one.is_static or static:
-            chosen[one.group_id] = one
-    return list(chosen.values())
 
 
 def clock(time_ms: int) -> str:

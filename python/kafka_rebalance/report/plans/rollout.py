@@ -14,7 +14,6 @@ _MEANINGS = {
     "takes": "seconds until the group is stable",
 }
 
-
 _COLUMNS = {
     "rebalances": "rebalances", "moves": "moves",
     "partition-s": "unread_ms", "longest": "longest_ms",

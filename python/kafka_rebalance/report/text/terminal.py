@@ -130,15 +130,8 @@ def byte_progress(source: BinaryIO) -> Iterator[Callable[[BinaryIO], None]]:
     if total is None or sys.stdout.isatty():  # a pipe has no size; printed lines show progress
         yield lambda _: None
         return
-    with _bar("groups", total) as update:
+    with progress_bar("groups", total) as update:
         yield lambda file: update(file.tell())
-
-
-@contextmanager
-def time_progress(what: str, until_ms: int) -> Iterator[Callable[[int], None]]:
-    """Shows how much virtual time has passed; call the yielded function with the time in ms."""
-    with _bar(what, until_ms) as update:
-        yield update
 
 
 @contextmanager
@@ -147,13 +140,13 @@ def item_progress(what: str) -> Iterator[Callable[[int, int], None]]:
     if sys.stdout.isatty():  # the printed lines show the progress
         yield lambda *_: None
         return
-    with _bar(what, 100) as update:
+    with progress_bar(what, 100) as update:
         yield lambda done, total: update(100 * done // max(1, total))
 
 
 @contextmanager
-def _bar(what: str, total: int) -> Iterator[Callable[[int], None]]:
-    """Shows a bar if standard error is a terminal, and removes it at the end."""
+def progress_bar(what: str, total: int) -> Iterator[Callable[[int], None]]:
+    """Shows a bar if standard error is a terminal; call the yielded function with what is done."""
     if not sys.stderr.isatty():
         yield lambda _: None
         return

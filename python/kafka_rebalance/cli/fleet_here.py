@@ -20,6 +20,7 @@ from kafka_rebalance.errors import NO_MEMBERS
 from kafka_rebalance.report.fleet import Bin
 
 from .fleet_jobs import BETTER, RECOMMENDABLE, WITHHOLDING, asked
+from .lines import items_of
 
 if TYPE_CHECKING:
     from kafka_rebalance.bulk.parts import Done
@@ -146,10 +147,12 @@ class Here:
         """
         found = Counter[str]()
         for _, _, group in _read(self._files):
-            racks = [one.get("rack_id") or "" for one in _all(dict, group.get("members"))]
-            for topic in _all(dict, group.get("topics")):
-                racks += [rack or None for one in _all(list, topic.get("racks")) for rack in one]
-            found.update(set(_all(str, racks)))
+            racks = [one.get("rack_id") or "" for one in items_of(dict, group.get("members"))]
+            for topic in items_of(dict, group.get("topics")):
+                racks += [
+                    rack or None for one in items_of(list, topic.get("racks")) for rack in one
+                ]
+            found.update(set(items_of(str, racks)))
         return found
 
     def plan(self, changes: Sequence[str], output: str) -> None:
@@ -234,8 +237,3 @@ def _read(files: Iterable[Split]) -> Iterator[tuple[str | None, str, dict[str, A
                     continue  # the answer of such a line is an error
                 if isinstance(group, dict):
                     yield file.cluster, text, group
-
-
-def _all(kind: type, value: Any) -> list[Any]:
-    """Returns the items of this type in a JSON list; [] for any other value."""
-    return [one for one in value if isinstance(one, kind)] if isinstance(value, list) else []

@@ -168,9 +168,9 @@ class Leaderless(Mutable):
         topics = line.get("topics") if isinstance(line, Mapping) else None
         found = [
             TopicPartition(topic["name"], number)
-            for topic in (topics if isinstance(topics, list) else ())
-            if isinstance(topic, Mapping) and isinstance(topic.get("name"), str)
-            for number in _numbers(topic.get("leaderless"))
+            for topic in items_of(dict, topics)
+            if isinstance(topic.get("name"), str)
+            for number in items_of(int, topic.get("leaderless"))
         ]
         if found:
             self.of_group[group_id] = found
@@ -189,6 +189,6 @@ class Leaderless(Mutable):
         )
 
 
-def _numbers(value: Any) -> list[int]:
-    numbers = value if isinstance(value, list) else []
-    return [one for one in numbers if isinstance(one, int) and not isinstance(one, bool)]
+def items_of(kind: type, value: Any) -> list[Any]:
+    """Returns the items of this type in a JSON list; [] for any other value."""
+    return [one for one in value if type(one) is kind] if isinstance(value, list) else []

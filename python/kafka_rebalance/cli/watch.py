@@ -199,7 +199,10 @@ class _Watch:
         is_awaited = not is_seen and self.names is not None
         if (is_lost or is_awaited) and why != self.whys.get(group_id):
             self.whys[group_id] = why
-            print_note(_waiting(group_id, why))
+            text = f"{shown(group_id)}: {why}"
+            if why.startswith(NO_SUCH_GROUP):
+                text = f"there is no group {shown(group_id)} yet{why.removeprefix(NO_SUCH_GROUP)}"
+            print_note(f"{text}; waiting")
 
     def listed(self, group_ids: Set[str]) -> None:
         if not self.has_begun and self.names is None:
@@ -252,13 +255,6 @@ class _Watch:
         if changes:
             self.told = next(one.plan for one in led if one.plan is not None)
         return ""
-
-
-def _waiting(group_id: str, why: str) -> str:
-    if why.startswith(NO_SUCH_GROUP):
-        more = why.removeprefix(NO_SUCH_GROUP)
-        return f"there is no group {shown(group_id)} yet{more}; waiting"
-    return f"{shown(group_id)}: {why}; waiting"
 
 
 def _document(one: FollowedRebalance, far: int | None, changes: str) -> dict[str, Any]:

@@ -32,9 +32,6 @@ if TYPE_CHECKING:
 Lags = Mapping[TopicPartition, int]
 """For each partition with a committed offset: the number of records not yet consumed."""
 
-_Ids = tuple[str, ...]
-_Tasks = Mapping[TopicPartition, Sequence[TopicPartition]]
-
 
 def lag_in(lags: Lags | None, partitions: Collection[TopicPartition]) -> int | None:
     """Returns the sum of the known lags; None if none is known; 0 without partitions."""
@@ -208,7 +205,7 @@ class StreamsGroupWithLag(_AssignedByBroker):
         }
 
 
-def tasks_of(group: "DescribedStreamsGroup") -> _Tasks:
+def tasks_of(group: "DescribedStreamsGroup") -> dict[TopicPartition, list[TopicPartition]]:
     """Returns each active task of members or targets, with the partitions that it reads."""
     sources = {one.subtopology_id: one.read_topics for one in group.subtopologies}
     lists = [tasks for one in group.members for tasks in (one.assigned, one.target)]
@@ -235,7 +232,9 @@ def is_reconciling(member: "BrokerMember") -> bool:
     return member.target is not None and set(member.target) != set(member.assigned)
 
 
-def _ids(group: "BrokerGroup | DescribedStreamsGroup", which: Callable[[Any], object]) -> _Ids:
+def _ids(
+    group: "BrokerGroup | DescribedStreamsGroup", which: Callable[[Any], object]
+) -> tuple[str, ...]:
     return tuple(one.member_id for one in group.members if which(one))
 
 

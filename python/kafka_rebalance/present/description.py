@@ -87,8 +87,7 @@ class Description(WithLag):
 
     def also(self, findings: Iterable[Note]) -> "Description":
         """Returns the description with these findings, too; the most severe one comes first."""
-        found = sorted((*self.findings, *findings), key=lambda one: rank(one.kind))
-        return replace(self, findings=tuple(found))
+        return replace(self, findings=worst_first((*self.findings, *findings)))
 
     def to_dict(self) -> dict[str, Any]:
         return {
@@ -151,7 +150,7 @@ def describe(
     led = _led(group, engine)
     read = {*read_partitions(group, chain(*assignment.values()))}
     without_leader = tuple(sorted(read & {*leaderless}))
-    findings = [
+    notes = [
         *leaderless_finding(without_leader),
         *_faults(group, assignment),
         *_loads(group, assignment, possible, led),
@@ -159,7 +158,7 @@ def describe(
         *_subscriptions(group),
         *_next_rebalance(group, led, engine),
     ]
-    findings.sort(key=lambda finding: rank(finding.kind))
+    findings = worst_first(notes)
     share = rack_share(group, assignment)
     names = tuple(one.assignor for one in led)
     found = tuple(one for one in findings if one.kind in FINDINGS)
@@ -167,6 +166,10 @@ def describe(
     return Description(
         group, assignment, balance, possible, share, lags, found, names, without_leader, facts
     )
+
+
+def worst_first(findings: Iterable[Note]) -> tuple[Note, ...]:
+    return tuple(sorted(findings, key=lambda one: rank(one.kind)))
 
 
 def read_partitions(group: GroupSpec, owned: Iterable[TopicPartition]) -> list[TopicPartition]:

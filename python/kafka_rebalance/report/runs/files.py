@@ -93,20 +93,12 @@ def _chapters(run: Run) -> str:
     left = len(rows) - _MOST_ROWS
     note = f"<p class='note'>{left} more are not shown.</p>" if left > 0 else ""
     shown = table(chapter_columns(run), rows[:_MOST_ROWS])
-    summary = f"<summary>Rebalances: {len(run.rebalances)}</summary>"
-    return f"<details open>{summary}{shown}{note}{_stopped(run)}</details>"
-
-
-def _stopped(run: Run) -> str:
-    """Returns a table of the members that stopped in each rebalance, and for how many seconds."""
-    rows = [
-        [
-            str(number),
-            cut(", ".join(f"{w.member} {(w.to_ms - w.from_ms) / 1000:,.1f}" for w in who), 120),
-        ]
-        for number, who in sorted(stops_of(run).items())
-    ][:_MOST_ROWS]
-    return table(["rebalance", "who stopped, for s"], rows) if rows else ""
+    stopped = []
+    for number, who in sorted(stops_of(run).items())[:_MOST_ROWS]:
+        times = (f"{one.member} {(one.to_ms - one.from_ms) / 1000:,.1f}" for one in who)
+        stopped.append([str(number), cut(", ".join(times), 120)])
+    shown += note + (table(["rebalance", "who stopped, for s"], stopped) if stopped else "")
+    return f"<details open><summary>Rebalances: {len(run.rebalances)}</summary>{shown}</details>"
 
 
 def _timeline(shown: Timeline, axis: TimeAxis, held: str, label: str) -> str:

@@ -19,8 +19,7 @@ from kafka_rebalance.notes.findings import FINDINGS
 from kafka_rebalance.plans.leaders import plans_by_leader
 from kafka_rebalance.present.description import describe
 from kafka_rebalance.present.triage import TriagedGroup
-from kafka_rebalance.report.groups.description import print_description
-from kafka_rebalance.report.groups.triage import print_triage
+from kafka_rebalance.report.groups.description import print_description, print_triage
 
 if TYPE_CHECKING:
     pass

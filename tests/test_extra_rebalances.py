@@ -21,7 +21,7 @@ import pytest
 
 import kafka_rebalance as kr
 from kafka_rebalance.cli import main
-from kafka_rebalance.notes.extra_rebalances import extra_note, extra_rebalances, played_further
+from kafka_rebalance.notes.other_courses import extra_note, extra_rebalances, played_further
 from kafka_rebalance.plans.changes import change_from_text
 from tests.support.contract_lines import noted
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import kafka_rebalance as kr
-from kafka_rebalance.cli.fleet_jobs import reads_files
+from kafka_rebalance.cli.fleet_spark import reads_files
 
 NO_SESSION: Any = None  # a session is needed only to look up Parquet's columns
 

@@ -14,8 +14,7 @@ import pytest
 import kafka_rebalance as kr
 from kafka_rebalance.cli import main
 from kafka_rebalance.member.config import ConsumerConfig
-from kafka_rebalance.notes.commit_waits import commit_waits
-from kafka_rebalance.notes.may_happen import may_happen
+from kafka_rebalance.notes.may_happen import commit_waits, may_happen
 from kafka_rebalance.simulator import simulate
 from kafka_rebalance.simulator.from_group import scenario_from_group
 from tests.support.contract_lines import noted

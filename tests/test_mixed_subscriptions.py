@@ -10,8 +10,8 @@ import pytest
 
 import kafka_rebalance as kr
 from kafka_rebalance.cli import main
-from kafka_rebalance.notes.extra_rebalances import extra_rebalances, played_further
 from kafka_rebalance.notes.mixed_subscriptions import played_apart
+from kafka_rebalance.notes.other_courses import extra_rebalances, played_further
 from kafka_rebalance.plans.changes import change_from_text
 from tests.support.contract_lines import noted
 from tests.support.groups_by_library import said

@@ -22,7 +22,7 @@ from kafka_rebalance.report.fleet import (
     fleet_page,
 )
 from kafka_rebalance.report.plans.page import plan_page
-from kafka_rebalance.report.runs.page import runs_page
+from kafka_rebalance.report.runs.files import runs_page
 from kafka_rebalance.simulator import simulate
 from kafka_rebalance.simulator.scenario_files import load, read
 from tests.support.fleet_totals import totals_of

@@ -16,7 +16,7 @@ from kafka_rebalance.group.group_fields import FIELDS
 from kafka_rebalance.group.model import Member, Topic, TopicPartition
 from kafka_rebalance.group.spec import GroupSpec
 from kafka_rebalance.report.plans.page import Cell, grid_of, plan_page
-from kafka_rebalance.report.text.names import cut, partitions_text, short_names
+from kafka_rebalance.report.text.sentences import cut, partitions_text, short_names
 from tests.support.broker_groups import broker_line
 from tests.support.prompt import command
 

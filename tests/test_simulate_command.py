@@ -16,7 +16,7 @@ from pyarrow import parquet
 
 from kafka_rebalance.cli import main
 from kafka_rebalance.errors import GroupError
-from kafka_rebalance.report.runs.page import runs_page
+from kafka_rebalance.report.runs.files import runs_page
 from kafka_rebalance.simulator import Kind, simulate, totals
 from kafka_rebalance.simulator.scenario_files import from_dict, load, read, ready
 

@@ -18,7 +18,7 @@ from kafka_rebalance.cli import main
 from kafka_rebalance.cli import watch as watch_command
 from kafka_rebalance.follow import cluster
 from kafka_rebalance.follow.rebalances import FollowedRebalance, from_descriptions
-from kafka_rebalance.report.text.names import member_names
+from kafka_rebalance.report.text.sentences import member_names
 from kafka_rebalance.watch.owners import owners
 from kafka_rebalance.watch.verdict import EAGER_MEMBERS, NO_CHANGE, distance, judged_rebalance
 from kafka_rebalance.wire.group_records import GroupMetadataKey, OffsetsRecord, encode_key

@@ -10,7 +10,7 @@ import sys
 import pytest
 
 from kafka_rebalance.live.connect_rest import read_cluster
-from kafka_rebalance.report.text.names import counted
+from kafka_rebalance.report.text.sentences import counted
 from tests.support.broker import Broker, missing_tools
 from tests.support.connect_cluster import ConnectCluster, missing_connect
 from tests.support.waiting import FAR_S

@@ -21,7 +21,7 @@ pytest.importorskip("confluent_kafka", reason="no confluent-kafka: pip install -
 
 import kafka_rebalance as kr
 from kafka_rebalance.cli import main
-from kafka_rebalance.notes.commit_waits import commit_waits
+from kafka_rebalance.notes.may_happen import commit_waits
 from tests.prediction import python_member
 from tests.prediction.cast import AIOKAFKA, KAFKA_PYTHON, LIBRDKAFKA, Part
 from tests.prediction.log import OffsetsLog, generations

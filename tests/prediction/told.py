@@ -25,8 +25,8 @@ from typing import TYPE_CHECKING, Any
 
 import kafka_rebalance as kr
 from kafka_rebalance import GroupSpec
-from kafka_rebalance.notes.extra_rebalances import extra_rebalances, played_further
 from kafka_rebalance.notes.mixed_subscriptions import played_apart
+from kafka_rebalance.notes.other_courses import extra_rebalances, played_further
 from kafka_rebalance.plans.changes.made_up import Basis, Draw, MadeUp, Newcomer
 from kafka_rebalance.plans.leaders import plans_by_leader
 from kafka_rebalance.plans.rebalance_plan import RebalancePlan, parse_changes, played
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
 
     from kafka_rebalance import Topic
-    from kafka_rebalance.notes.extra_rebalances import ExtraRebalances, Further
+    from kafka_rebalance.notes.other_courses import ExtraRebalances, Further
 
     from .given import Judged
     from .log import Written

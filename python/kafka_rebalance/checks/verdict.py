@@ -18,7 +18,7 @@ from kafka_rebalance.notes.findings import FINDINGS, SEVERITIES, Severity, rank,
 from kafka_rebalance.plans.rebalance_plan import RebalancePlan
 from kafka_rebalance.plans.summary import is_not_known, nobody_reads
 from kafka_rebalance.present.description import Description
-from kafka_rebalance.present.overloaded import overloaded
+from kafka_rebalance.present.readers import overloaded
 from kafka_rebalance.present.triage import TriagedGroup
 from kafka_rebalance.settings.rule import Breach
 from kafka_rebalance.settings.rules import RULES
@@ -31,7 +31,6 @@ LIMITS: dict[str, str] = {
     "stops": "partitions that have no reader for a time because of the planned change",
 }
 """Each limit, named as its option -> its meaning, for the help; its first word is the unit."""
-
 
 SWITCHED = "switched"
 """The kind of the problem that a group differs from the end of its planned switch."""
@@ -48,7 +47,6 @@ class ProblemKind(NamedTuple):
 NOT_KNOWN = "not known"
 """The kind of the problem that a plan can tell nothing: no member reports the rack that is lost."""
 _LEFT_OUT = ("rebalancing", NOT_KNOWN)
-
 
 ERROR = "error"
 """The kind of the problem that an input cannot be read, or that a group cannot be planned."""

@@ -40,7 +40,6 @@ _USAGE_ERRORS = (GroupError, FileNotFoundError, IsADirectoryError)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs one command and returns its exit code."""
     if arguments is None:
         # A command makes many objects, of which few refer to each other in a cycle. Python's search
         # for cycles after every 700 objects took a third of a simulation, and a twentieth of the

@@ -4,6 +4,7 @@
 import argparse
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from kafka_rebalance.applications.measured import Rates
     from kafka_rebalance.applications.plan import ApplicationPlan
     from kafka_rebalance.applications.replayed import Replay
-    from kafka_rebalance.notes.note import Note
+    from kafka_rebalance.notes.findings import Note
 
 _SETTINGS = {
     "standbys": "num.standby.replicas",
@@ -48,39 +49,36 @@ def add_settings(parser: argparse.ArgumentParser) -> Any:
     )
     for name, setting in _SETTINGS.items():
         add_table(options, f"--{name.replace('_', '-')} N: {setting}", **{name: whole(0)})
-    add_table(options, _APPLICATION, stateful=_numbers, streams_config=path, since=path)
+    table = """
+    --stateful N,…: the numbers of the stateful subtopologies, if the replay cannot tell
+    --streams-config FILE: the application's properties
+    --since FILE: an earlier line of the group, as `snapshot` writes it: how fast copies restore,
+      and how much is written, is measured between it and now
+    """
+    add_table(options, table, stateful=_numbers, streams_config=path, since=path)
     return options
-
-
-_APPLICATION = """
---stateful N,…: the numbers of the stateful subtopologies, if the replay cannot tell
---streams-config FILE: the application's properties
---since FILE: an earlier line of the group, as `snapshot` writes it: how fast copies restore, and
-  how much is written, is measured between it and now
-"""
 
 
 def add_planned(parser: argparse.ArgumentParser) -> None:
     """Adds the options for settings, and those that only plans need."""
+    planned = """
+    --new-setting NAME=VALUE: plan another setting of the leader, such as num.standby.replicas=1;
+      `compare` compares each of these options with the present settings, and "A=1 B=2" is one of
+      them
+    --session-timeout S: session.timeout.ms of the threads, in seconds (default: that of
+      --streams-config, or 45)
+    --restore-rate N: how many records a copy of a task's state restores a second (default: all of
+      them before the next probing rebalance)
+    --write-rate N: with --restore-rate: records written for each task a second (default: 0)
+    """
     add_table(
         add_settings(parser),
-        _PLANNED,
+        planned,
         new_setting={**REPEATED, "type": _new_settings},
         session_timeout=seconds,
         restore_rate=whole(1),
         write_rate=whole(0),
     )
-
-
-_PLANNED = """
---new-setting NAME=VALUE: plan another setting of the leader, such as num.standby.replicas=1;
-  `compare` compares each of these options with the present settings, and "A=1 B=2" is one of them
---session-timeout S: session.timeout.ms of the threads, in seconds (default: that of
-  --streams-config, or 45)
---restore-rate N: how many records a copy of a task's state restores a second (default: all of them
-  before the next probing rebalance)
---write-rate N: with --restore-rate: records written for each task a second (default: 0)
-"""
 
 
 def refuse_planned(args: argparse.Namespace) -> None:
@@ -108,10 +106,9 @@ def replayed(args: argparse.Namespace, group: GroupSpec, noted: Leaderless) -> "
 
 def findings(args: argparse.Namespace, group: GroupSpec, noted: Leaderless) -> Iterable["Note"]:
     """Returns the findings on a classic Kafka Streams application; () if it cannot be read."""
-    try:
+    one = rates = None
+    with suppress(GroupError):
         one = replayed(args, group, noted)
-    except GroupError:
-        return ()
     if one is None:
         return ()
     from kafka_rebalance.notes.applications import application_findings
@@ -120,7 +117,6 @@ def findings(args: argparse.Namespace, group: GroupSpec, noted: Leaderless) -> I
         rates = _measured(args, group, one)
     except GroupError as error:
         print_note(f"{group.group_id}: {error}")
-        rates = None
     return application_findings(one, rates)
 
 
@@ -130,9 +126,8 @@ def planned_application(
     """Returns the plan. Errors: GroupError if the replay does not reproduce the assignment."""
     from kafka_rebalance.applications.plan import plan_application
 
-    options = _options(args, group, one)
     new_settings = dict(chain.from_iterable(map(dict.items, args.new_setting)))
-    return plan_application(group, one, changes, new_settings, **options)
+    return plan_application(group, one, changes, new_settings, **_options(args, group, one))
 
 
 def compared_settings(
@@ -141,8 +136,7 @@ def compared_settings(
     """Returns a plan of the changes for each setting. Errors: those of `planned_application`."""
     from kafka_rebalance.applications.comparison import compare_settings
 
-    options = _options(args, group, one)
-    return compare_settings(group, one, changes, args.new_setting, **options)
+    return compare_settings(group, one, changes, args.new_setting, **_options(args, group, one))
 
 
 def _options(args: argparse.Namespace, group: GroupSpec, one: "Replay") -> dict[str, Any]:
@@ -241,12 +235,13 @@ def show_settings(compared: "Sequence[ComparedSettings]", *, as_json: bool) -> N
 
     plan = compared[0].plan
     if as_json:
-        told: dict[str, Any] = {"group_id": plan.group.group_id}
-        told |= {
+        told = {
+            "group_id": plan.group.group_id,
             "changes": [*map(str, plan.changes)],
             "settings": [one.to_dict() for one in compared],
+            "application": plan.replay.to_dict(),
         }
-        print(contract.dumps(told | {"application": plan.replay.to_dict()}), flush=True)
+        print(contract.dumps(told), flush=True)
     else:
         print_settings(compared)
 
@@ -257,6 +252,6 @@ def given_settings(args: argparse.Namespace) -> Mapping[str, Any]:
 
     known = {one.replace("_", ".") for one in Settings._fields}
     found: dict[str, Any] = {n: value for n, value in _properties(args).items() if n in known}
-    given = {setting: getattr(args, name) for name, setting in _SETTINGS.items()}
-    given["stateful"] = args.stateful
+    given = {"stateful": args.stateful}
+    given |= {setting: getattr(args, name) for name, setting in _SETTINGS.items()}
     return found | {name: value for name, value in given.items() if value is not None}

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`kafka-rebalance assign`: reads contract lines, and writes a result line for each."""
+"""Reads groups as JSON lines and writes one result line for each, in order. For a group that cannot
+be assigned it writes {"group_id": …, "error": "<field>: <problem>"}.
+"""
 
 import argparse
 import sys
@@ -11,20 +13,11 @@ from kafka_rebalance.bulk.lines import assign_lines, error_line, write_answer
 from kafka_rebalance.errors import GroupError, shown
 from kafka_rebalance.group.line_files import MAX_LINE_BYTES
 from kafka_rebalance.group.spec import GroupSpec
-from kafka_rebalance.report.text.names import counted, partitions_text
-from kafka_rebalance.report.text.sentences import print_note
+from kafka_rebalance.report.text.sentences import counted, partitions_text, print_note
 from kafka_rebalance.report.text.terminal import byte_progress
 
 from .lines import finish, group_lines, open_input
-from .options import (
-    add_engine,
-    add_max_partitions,
-    add_objective,
-    add_pasted,
-    add_table,
-    name_with_objective,
-    whole,
-)
+from .options import add_objective, add_pasted, add_table, name_with_objective, whole
 from .weights import Weigher, add_weights, only_weighted
 
 _CHUNK_BYTES = 1024 * 1024
@@ -33,29 +26,21 @@ _Write = Callable[[bytes], object]
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    parser.description = (
-        "Reads groups as JSON lines and writes one result line for each, in order. For a group "
-        'that cannot be assigned it writes {"group_id": …, "error": "<field>: <problem>"}.'
-    )
+    add_table(parser, "file FILE: contract lines; - for standard input")
     names = ", ".join(assignor_names())
-    add_table(
-        parser,
-        f"""file FILE: contract lines; - for standard input
---assignor NAME: use this one for all groups, not their own: {names}""",
-    )
+    add_table(parser, f"--assignor NAME: use this one for all groups, not their own: {names}")
     add_objective(parser)
     add_weights(parser)
-    add_engine(parser)
+    add_table(parser, "--engine")
     add_pasted(parser)
-    add_max_partitions(parser)
     most = {"type": whole(1), "default": MAX_LINE_BYTES}
-    add_table(parser, _OPTIONS, max_line_bytes=most, threads=whole(1))
-
-
-_OPTIONS = """
---max-line-bytes N: refuse lines of more than N bytes without reading them (default: %(default)s)
---threads N: threads to use (default: one per core)
-"""
+    options = """
+    --max-partitions
+    --max-line-bytes N: refuse lines of more than N bytes without reading them (default:
+      %(default)s)
+    --threads N: threads to use (default: one per core)
+    """
+    add_table(parser, options, max_line_bytes=most, threads=whole(1))
 
 
 def run(args: argparse.Namespace) -> int:

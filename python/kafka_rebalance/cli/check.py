@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`kafka-rebalance check`: judges groups, planned changes or client settings, for pipelines."""
+"""Checks groups, or the groups as they are after changes, and fails (exit code 4) if there is a
+problem that --fail-on names or that is above a limit. Options not given are taken from the table
+[tool.kafka-rebalance] of --config. docs/findings.md explains the kinds of problems.
+"""
 
 import argparse
 import json
@@ -45,8 +48,7 @@ from .applications import add_settings
 from .groups import BadGroup, add_changes, add_input, answer
 from .lines import numbered, open_input
 from .options import add_table, whole
-from .patterns import add_patterns
-from .tally import CannotSwitch, Emptied, LeftOut, unchanged
+from .tally import Unplayed, unchanged
 from .triage import triaged
 from .weights import add_weights
 
@@ -64,44 +66,33 @@ _KEYS: dict[str, tuple[Any, str]] = {
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    parser.description = (
-        "Checks groups, or the groups as they are after changes, and fails (exit code 4) if there "
-        "is a problem that --fail-on names or that is above a limit. Options not given are taken "
-        f"from the table [{_TABLE}] of --config. docs/findings.md explains the kinds of problems."
-    )
-    add_input(parser, add_patterns)
+    add_input(parser, by_patterns=True)
     add_changes(parser)
     add_weights(parser)
     add_settings(parser)
     options = parser.add_argument_group(
         "settings of clients", "Judged by the rules of docs/settings.md, in place of groups."
     )
-    add_table(
-        options,
-        _SETTINGS,
-        settings={"nargs": "+", "action": "extend"},
-        client={"choices": LIBRARIES},
-    )
+    table = """
+    --settings FILE: properties of Java clients; JSON or YAML of librdkafka or of a Python client
+    --client: the library (default: by the file's form and names)
+    --processing TIME: the longest time to process what one poll returns, such as 45s
+    --restart TIME: how long a client is away when it restarts
+    --broker-settings FILE: server.properties (default: Kafka's defaults)
+    """
+    files = {"nargs": "+", "action": "extend"}
+    add_table(options, table, settings=files, client={"choices": LIBRARIES})
     kinds = "error (default), warning, info, or kinds such as idle,uneven (repeatable)"
     add_table(parser, f"--fail-on KIND,…: {kinds}", fail_on={"action": "append"})
     limits = "\n".join(f"--max-{name} N: most {meaning}" for name, meaning in LIMITS.items())
     add_table(parser, limits, **{f"max_{one.replace('-', '_')}": whole(0) for one in LIMITS})
-    add_table(parser, _OUTPUT, format={"choices": _FORMATS})
-
-
-_SETTINGS = """
---settings FILE: properties of Java clients; JSON or YAML of librdkafka or of a Python client
---client: the library (default: by the file's form and names)
---processing TIME: the longest time to process what one poll returns, such as 45s
---restart TIME: how long a client is away when it restarts
---broker-settings FILE: server.properties (default: Kafka's defaults)
-"""
-_OUTPUT = """
---switched PLAN.json: compare groups with what plan --switch-protocol … --json printed before
---baseline FILE: the JSON output of an earlier check: its problems are known, and do not fail
---config FILE: TOML (default: pyproject.toml, if it has the table)
---format: github: the lines shown beside a pull request
-"""
+    output = """
+    --switched PLAN.json: compare groups with what plan --switch-protocol … --json printed before
+    --baseline FILE: the JSON output of an earlier check: its problems are known, and do not fail
+    --config FILE: TOML (default: pyproject.toml, if it has the table)
+    --format: github: the lines shown beside a pull request
+    """
+    add_table(parser, output, format={"choices": _FORMATS})
 
 
 def run(args: argparse.Namespace) -> int:
@@ -179,13 +170,11 @@ def _planned(
     """
     work = partial(plans_by_leader, engine=args.engine)
     found = answer(group, args, work, alone=alone)
-    if isinstance(found, CannotSwitch):
-        return Problem.of(group.group_id, ERROR, found.result, _PLANS), []
-    if isinstance(found, Emptied):
-        return Problem.of(group.group_id, "unread", found.result), []
-    if isinstance(found, BadGroup | LeftOut):
-        why = found.error if isinstance(found, BadGroup) else found.why
-        return Problem.of(group.group_id, ERROR, why, _PLANS), []
+    if isinstance(found, BadGroup):
+        return Problem.of(group.group_id, ERROR, found.error, _PLANS), []
+    if isinstance(found, Unplayed):
+        page = _PLANS if found.kind == ERROR else ""
+        return Problem.of(group.group_id, found.kind, found.why, page), []
     led, lines = found
     if led is None:
         return None, lines

@@ -1,5 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`kafka-rebalance compare`: plays the given changes under several assignors, side by side."""
+"""Plans the given changes (without changes: the next rebalance) with every assignor, and recommends
+the one with the most even result. Ties are broken by the fewest partitions without a reader, then
+the fewest moves, then the most reading in a member's own rack, then by the assignor that the group
+runs already. A group that the broker assigns is compared with the leaders' assignors, as if it were
+classic.
+"""
 
 import argparse
 from collections.abc import Sequence
@@ -18,14 +23,15 @@ from kafka_rebalance.plans.changes.text import CHANGES
 from kafka_rebalance.plans.clients import class_name
 from kafka_rebalance.plans.leaders import LedPlan, as_led, plans_by_leader
 from kafka_rebalance.plans.rebalance_plan import parse_changes
+from kafka_rebalance.report.text.sentences import print_wrapped
 from kafka_rebalance.simulator.from_group import is_playable
 from kafka_rebalance.simulator.timing import Timed, timed, timed_each, why_untimed
 from kafka_rebalance.switching.comparison import Comparison, compare
 from kafka_rebalance.switching.recommendation import alone_label
 
 from .applications import add_planned, compared_settings, replayed, show_settings
-from .groups import add_arguments, answers, given
-from .options import add_leader, add_table
+from .groups import add_changes, add_input, answers, given
+from .options import add_table
 from .tally import Tally
 from .weights import add_weights
 
@@ -42,24 +48,16 @@ _COMPARED = [
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    parser.description = (
-        "Plans the given changes (without changes: the next rebalance) with every assignor, and "
-        "recommends the one with the most even result. Ties are broken by the fewest partitions "
-        "without a reader, then the fewest moves, then the most reading in a member's own rack, "
-        "then by the assignor that the group runs already. A group that the broker assigns is "
-        "compared with the leaders' assignors, as if it were classic."
-    )
-    add_arguments(parser, _COMPARED)
-    add_table(parser, _ASSIGNORS)
-    add_leader(parser)
+    add_input(parser)
+    add_changes(parser, _COMPARED)
+    assignors = """
+    --assignors NAME,…: compare only these, for example range,librdkafka/range (default: Kafka's;
+      those of the library too that led the group last; the brokers' too for their groups)
+    --leader
+    """
+    add_table(parser, assignors)
     add_weights(parser)
     add_planned(parser)
-
-
-_ASSIGNORS = """
---assignors NAME,…: compare only these, for example range,librdkafka/range (default: Kafka's; those
-  of the library too that led the group last; the brokers' too for their groups)
-"""
 
 
 def run(args: argparse.Namespace) -> int:
@@ -137,7 +135,6 @@ def _show_one(compared: Comparison, led: Sequence[LedPlan], args: argparse.Names
 def _show_many(compared: Sequence[Comparison]) -> None:
     from kafka_rebalance.report.plans.compare import print_comparisons
     from kafka_rebalance.report.plans.notes import either_note, notes_on_groups
-    from kafka_rebalance.report.text.sentences import print_wrapped
 
     print_comparisons(compared)
     each = [(one.group.group_id, comparison_notes(one, cheap=True)) for one in compared]

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`kafka-rebalance completion`: prints a script that completes commands and options in a shell."""
+"""Prints a script for a shell: eval "$(kafka-rebalance completion bash)", for example in ~/.bashrc;
+eval "$(kafka-rebalance completion zsh)", for example in ~/.zshrc, after compinit; kafka-rebalance
+completion fish | source, for example in config.fish.
+"""
 
 import argparse
 import shlex
@@ -8,16 +11,9 @@ from importlib import import_module
 
 from . import DONE
 
-_INSTALL = {
-    "bash": 'eval "$(kafka-rebalance completion bash)", for example in ~/.bashrc',
-    "zsh": 'eval "$(kafka-rebalance completion zsh)", for example in ~/.zshrc, after compinit',
-    "fish": "kafka-rebalance completion fish | source, for example in config.fish",
-}
-
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    parser.description = "Prints a script for a shell: " + "; ".join(_INSTALL.values()) + "."
-    parser.add_argument("shell", choices=tuple(_INSTALL))
+    parser.add_argument("shell", choices=("bash", "zsh", "fish"))
 
 
 def run(args: argparse.Namespace) -> int:
@@ -33,7 +29,6 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _options(command: str) -> Iterator[str]:
-    """Yields the long options and the subcommands of a command."""
     parser = argparse.ArgumentParser()
     import_module(f".{command}", __package__).add_options(parser)
     for action in parser._actions:

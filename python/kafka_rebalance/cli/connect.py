@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`kafka-rebalance connect`: plays the rebalances of a Kafka Connect cluster, round by round."""
+"""Predicts the rebalances of scripts, or of events on a live cluster. Shows for each which
+connectors and tasks each worker starts and stops, and which run nowhere, until when, and why.
+"""
 
 import argparse
 import sys
@@ -17,13 +19,12 @@ from kafka_rebalance.group import contract
 from kafka_rebalance.group.field_paths import object_
 from kafka_rebalance.live.connect_draws import vary
 from kafka_rebalance.report.plans.connect import print_round, print_variation
-from kafka_rebalance.report.text.names import in_words
-from kafka_rebalance.report.text.sentences import print_note, print_wrapped
+from kafka_rebalance.report.text.sentences import in_words, print_note, print_wrapped
 
 from . import DONE
 from .groups import bad_line, report_bad
 from .lines import finish, numbered, open_input, required
-from .options import REPEATED, add_client_settings, add_engine, add_table, whole
+from .options import REPEATED, add_table, whole
 
 _NO_LEADER = (
     'Assumed: {} did not lead. Of a leader ask "leader W leaves": the next one remembers nothing, '
@@ -32,31 +33,25 @@ _NO_LEADER = (
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    parser.description = (
-        "Predicts the rebalances of scripts, or of events on a live cluster. Shows for each which "
-        "connectors and tasks each worker starts and stops, and which run nowhere, until when, "
-        "and why."
-    )
     parser.epilog = (
         'Events: "worker W leaves|returns|joins"; "leader W leaves" (REST does not '
         'show who leads, `describe` does); "connector C tasks=N|deleted"; "60s" (time passes). '
         "A script is one line of JSON (docs/connect.md has one)."
     )
-    add_table(parser, _INPUT, file={"nargs": "?"}, url={"type": None})
-    add_client_settings(parser)
-    add_table(parser, _OPTIONS, then=REPEATED, max_delay_ms=whole(0))
-    add_engine(parser)
-
-
-_INPUT = """
-file FILE: scripts, one per line; - for standard input
---url: read a live cluster's REST interface, not FILE
-"""
-_OPTIONS = f"""
---then EVENT: with --url: the next event (repeatable, in order)
---max-delay-ms N: with --url: scheduled.rebalance.max.delay.ms (default: {DEFAULT_MAX_DELAY_MS})
---json: print one answer per line, as JSON
-"""
+    input = """
+    file FILE: scripts, one per line; - for standard input
+    --url: read a live cluster's REST interface, not FILE
+    --command-config
+    --timeout
+    """
+    add_table(parser, input, file={"nargs": "?"}, url={"type": None})
+    options = f"""
+    --then EVENT: with --url: the next event (repeatable, in order)
+    --max-delay-ms N: with --url: scheduled.rebalance.max.delay.ms (default: {DEFAULT_MAX_DELAY_MS})
+    --json: print one answer per line, as JSON
+    --engine
+    """
+    add_table(parser, options, then=REPEATED, max_delay_ms=whole(0))
 
 
 def run(args: argparse.Namespace) -> int:

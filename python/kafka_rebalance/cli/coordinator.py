@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`kafka-rebalance coordinator`: plays a trace written by a person, or JSON lines of a program."""
+"""Plays a trace (a text file of commands) on a group coordinator in virtual time. Prints the trace,
+with the coordinator's answers below each block of commands.
+"""
 
 import argparse
 import re
@@ -22,18 +24,12 @@ _COMMANDS = (trace.__doc__ or "").partition("\n")[2]
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    parser.description = (
-        "Plays a trace (a text file of commands) on a group coordinator in virtual time. Prints "
-        "the trace, with the coordinator's answers below each block of commands."
-    )
     parser.epilog = _COMMANDS
-    add_table(parser, _OPTIONS, trace={"nargs": "?", "type": Path})
-
-
-_OPTIONS = """
-trace TRACE: a file; - for standard input
---json: read JSON lines from standard input, write JSON lines
-"""
+    options = """
+    trace TRACE: a file; - for standard input
+    --json: read JSON lines from standard input, write JSON lines
+    """
+    add_table(parser, options, trace={"nargs": "?", "type": Path})
 
 
 def run(args: argparse.Namespace) -> int:

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`kafka-rebalance demo`: assigns a captured sample on Spark, and prints next steps."""
+"""Copies groups that were captured from a real cluster, assigns all copies on Spark, plans changes
+of them, and prints next steps and the path of a report.
+"""
 
 import argparse
 import json
@@ -16,8 +18,8 @@ from kafka_rebalance.frozen import Frozen
 from kafka_rebalance.group.model import TopicPartition
 from kafka_rebalance.group.ownership import Assignment
 from kafka_rebalance.group.spec import GroupSpec
-from kafka_rebalance.report.text.names import counted
-from kafka_rebalance.report.text.sentences import print_sentence
+from kafka_rebalance.report.text.sentences import counted, print_sentence
+from kafka_rebalance.report.text.tables import print_table
 
 from . import DONE
 from .options import add_table, whole
@@ -27,18 +29,12 @@ _SHOWN = 5
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    parser.description = (
-        "Copies groups that were captured from a real cluster, assigns all copies on Spark, plans "
-        "changes of them, and prints next steps and the path of a report."
-    )
-    add_table(parser, _OPTIONS, groups={"type": whole(1), "default": 20_000}, output=Path)
-
-
-_OPTIONS = """
---groups N: the number of groups after copying (default: %(default)s)
---sample: only print the captured groups as JSON lines, as input for the other commands
---output DIR: where to write groups, answers and report (default: a new temporary directory)
-"""
+    options = """
+    --groups N: the number of groups after copying (default: %(default)s)
+    --sample: only print the captured groups as JSON lines, as input for the other commands
+    --output DIR: where to write groups, answers and report (default: a new temporary directory)
+    """
+    add_table(parser, options, groups={"type": whole(1), "default": 20_000}, output=Path)
 
 
 class _Outcome(Frozen):
@@ -58,8 +54,8 @@ def run(args: argparse.Namespace) -> int:
         for line in captured_lines():
             print(line)
         return DONE
-    captured_groups, refused = _captured()
-    groups = captured_groups[: args.groups]
+    sample = [json.loads(line) for line in captured_lines()]
+    groups = [GroupSpec.from_dict(line) for line in sample if "error" not in line][: args.groups]
     from kafka_rebalance.spark import jobs
     from kafka_rebalance.spark.functions import assign_groups
     from kafka_rebalance.spark.schema import INPUT_SCHEMA
@@ -98,7 +94,14 @@ def run(args: argparse.Namespace) -> int:
     finally:
         spark.stop()
     outcomes = [_outcome(group, answers[group.group_id]["assignment"]) for group in groups]
-    _print(outcomes, refused, args.groups, done, output)
+    _print_run(outcomes, args.groups, done)
+    for line in sample:
+        if "error" in line:
+            print(f"  left out: {line['group_id']} ({line['error']})")
+    print()
+    _print_most_uneven(outcomes)
+    print()
+    _print_next_steps(output)
     print(f"The report, for a browser: {report.absolute()}")
     return DONE
 
@@ -108,7 +111,7 @@ def _summary(spark: Any, output: Path) -> Path:
     from kafka_rebalance.spark.session import spark_errors
 
     from . import fleet
-    from .fleet_jobs import OnSpark
+    from .fleet_spark import OnSpark
     from .fleet_summary import write_summary
 
     print_sentence("planning changes of every group …")
@@ -119,13 +122,6 @@ def _summary(spark: Any, output: Path) -> Path:
     with spark_errors():
         write_summary(OnSpark(args, spark, plain=True))
     return output / "summary" / "report.html"
-
-
-def _captured() -> tuple[list[GroupSpec], list[dict[str, Any]]]:
-    """Returns the groups of the sample, and the error lines of groups that could not be read."""
-    lines = [json.loads(line) for line in captured_lines()]
-    good = [GroupSpec.from_dict(line) for line in lines if "error" not in line]
-    return good, [line for line in lines if "error" in line]
 
 
 def _outcome(group: GroupSpec, rows: Sequence[Any]) -> _Outcome:
@@ -140,22 +136,6 @@ def _outcome(group: GroupSpec, rows: Sequence[Any]) -> _Outcome:
     return _Outcome(group, Assignment.owned(group), Assignment.of(after))
 
 
-def _print(
-    outcomes: Sequence[_Outcome],
-    refused: Sequence[dict[str, Any]],
-    groups: int,
-    done: Any,
-    output: Path,
-) -> None:
-    _print_run(outcomes, groups, done)
-    for line in refused:
-        print(f"  left out: {line['group_id']} ({line['error']})")
-    print()
-    _print_most_uneven(outcomes)
-    print()
-    _print_next_steps(output)
-
-
 def _print_run(outcomes: Sequence[_Outcome], groups: int, done: Any) -> None:
     copies = [len(range(n, groups, len(outcomes))) for n in range(len(outcomes))]
     copied = [(one.before, n) for one, n in zip(outcomes, copies, strict=True)]
@@ -168,8 +148,6 @@ def _print_run(outcomes: Sequence[_Outcome], groups: int, done: Any) -> None:
 
 
 def _print_most_uneven(outcomes: Sequence[_Outcome]) -> None:
-    from kafka_rebalance.report.text.tables import print_table
-
     worst = sorted(outcomes, key=lambda one: (-one.spread_before, one.group.group_id))
     print("The most uneven groups (partitions per member, least-most). In round 1 a partition that")
     print("moves is taken from its member; the other gets it in round 2:")

@@ -1,5 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`kafka-rebalance describe`: shows the present state of groups, and their problems."""
+"""Shows all groups, the worst first: groups without members that have a lag, partitions that nobody
+reads, idle members (docs/findings.md). Of one group, shows who owns what, on which host and with
+which client; how even the assignment is and could be; the lag, if read from a live cluster; what is
+wrong; and which command shows more. Changes nothing on the cluster and joins no group. With
+--bootstrap-server, also shows consumer groups that the broker assigns (KIP-848), share groups,
+streams groups and groups of Kafka Connect.
+"""
 
 import argparse
 from dataclasses import replace
@@ -9,6 +15,7 @@ from kafka_rebalance.errors import GroupError
 from kafka_rebalance.group import contract
 from kafka_rebalance.group.spec import GroupSpec
 from kafka_rebalance.notes.findings import summary
+from kafka_rebalance.present.broker_assigned import AssignedByBroker
 from kafka_rebalance.present.triage import state_in
 from kafka_rebalance.report.text.sentences import print_note, print_wrapped
 
@@ -16,32 +23,19 @@ from . import of_errors
 from .applications import add_settings, replayed
 from .groups import BadGroup, add_input, given, read_groups, report_bad
 from .lines import Leaderless
-from .options import add_table, cluster_configs
-from .patterns import add_patterns, is_pattern
+from .options import add_table, cluster_configs, is_pattern
 from .snapshot import note_left_out
 from .triage import add_selection, described, show_all
 from .weights import add_weights
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    parser.description = (
-        "Shows all groups, the worst first: groups without members that have a lag, partitions "
-        "that nobody reads, idle members (docs/findings.md). Of one group, shows who owns what, on "
-        "which host and with which client; how even the assignment is and could be; the lag, if "
-        "read from a live cluster; what is wrong; and which command shows more. Changes nothing on "
-        "the cluster and joins no group. With --bootstrap-server, also shows consumer groups that "
-        "the broker assigns (KIP-848), share groups, streams groups and groups of Kafka Connect."
-    )
-    add_input(parser, add_patterns)
-    add_table(parser, _ALL)
+    add_input(parser, by_patterns=True)
+    what = "every group, also those without findings; of one group, every member and partition"
+    add_table(parser, f"--all: show {what}")
     add_selection(parser)
     add_weights(parser)
     add_settings(parser)
-
-
-_ALL = """
---all: show every group, also those without findings; of one group, every member and partition
-"""
 
 
 def run(args: argparse.Namespace) -> int:
@@ -68,7 +62,6 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _show(args: argparse.Namespace, group: GroupSpec, noted: Leaderless) -> None:
-    """Shows one group in detail, as text or as JSON."""
     (one,) = described(args, [group], noted)
     try:
         application = replayed(args, group, noted)
@@ -91,7 +84,6 @@ def _show(args: argparse.Namespace, group: GroupSpec, noted: Leaderless) -> None
 def _show_other(args: argparse.Namespace, one: GroupSpec | BadGroup) -> list[GroupSpec | BadGroup]:
     """Shows a live group that no classic assignor assigns; returns the groups not yet shown."""
     from kafka_rebalance.live import other_group
-    from kafka_rebalance.present.broker_assigned import AssignedByBroker
 
     try:
         group = other_group(args.bootstrap_server, args.group, configs=cluster_configs(args))

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`kafka-rebalance explain`: shows why a partition goes to its owner, step by step."""
+"""Explains the owners of one partition: what the assignor did, in which order, and why. With
+changes, in every rebalance that they cause. Of a classic Kafka Streams application, explains a
+task, such as 1_2. Short for `plan --explain PARTITION`.
+"""
 
 import argparse
 from os.path import exists, isfile  # `pathlib` is slow to import
@@ -8,11 +11,6 @@ from . import plan
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    parser.description = (
-        "Explains the owners of one partition: what the assignor did, in which order, and why. "
-        "With changes, in every rebalance that they cause. Of a classic Kafka Streams application, "
-        "explains a task, such as 1_2. Short for `plan --explain PARTITION`."
-    )
     parser.add_argument("explain", metavar="PARTITION", help="for example payments-3")
     plan.add_asked(parser)
     parser.set_defaults(output=None, samples=None, all=False, how_long=False, curve=False)

@@ -1,44 +1,48 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`kafka-rebalance exporter`: serves metrics of groups and rebalances to Prometheus."""
+"""Serves metrics of all groups as OpenMetrics: rebalances by cause, moves, partitions without a
+reader, members, idle ones, findings, storms. Reads the records of __consumer_offsets if the user
+has Read on this topic, else descriptions. Changes nothing on the cluster. Needs the extra
+`exporter`.
+"""
 
 import argparse
 import signal
 import sys
+from functools import partial
 
 from kafka_rebalance.errors import ClusterError, GroupError, MissingExtra
 from kafka_rebalance.report.text.sentences import print_note
 
 from . import DONE
-from .options import add_cluster, add_table, cluster_configs, seconds, whole
-from .patterns import add_patterns, wanted
-from .serve import port
+from .options import (
+    PORT,
+    add_cluster,
+    add_patterns,
+    add_table,
+    cluster_configs,
+    fits,
+    seconds,
+    whole,
+)
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    parser.description = (
-        "Serves metrics of all groups as OpenMetrics: rebalances by cause, moves, partitions "
-        "without a reader, members, idle ones, findings, storms. Reads the records of "
-        "__consumer_offsets if the user has Read on this topic, else descriptions. Changes nothing "
-        "on the cluster. Needs the extra `exporter`."
-    )
     add_cluster(parser)
     add_patterns(parser)
+    options = """
+    --host: address (default: %(default)s)
+    --port: 0: any free one (default: %(default)s)
+    --every S: seconds between two descriptions of all groups (default: %(default)g)
+    --max-groups N: metrics of at most N groups (default: %(default)s)
+    """
     add_table(
         parser,
-        _OPTIONS,
+        options,
         host={"default": "127.0.0.1"},
-        port={"type": port, "default": 9409},
+        port={"type": PORT, "default": 9409},
         every={"type": seconds, "default": 30.0},
         max_groups={"type": whole(1), "default": 10_000},
     )
-
-
-_OPTIONS = """
---host: address (default: %(default)s)
---port: 0: any free one (default: %(default)s)
---every S: seconds between two descriptions of all groups (default: %(default)g)
---max-groups N: metrics of at most N groups (default: %(default)s)
-"""
 
 
 def run(args: argparse.Namespace) -> int:
@@ -60,7 +64,7 @@ def run(args: argparse.Namespace) -> int:
     exporter = Exporter(
         args.bootstrap_server,
         configs=cluster_configs(args),
-        is_wanted=wanted(args),
+        is_wanted=partial(fits, patterns=args.group),
         every_s=args.every,
         most_groups=args.max_groups,
         on_problem=problem,

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`kafka-rebalance fleet`: assigns, plans, compares or summarises every group.
-
-Spark computes the answers, except for small local files of contract lines, which need no Spark.
+"""Answers every group of INPUT and writes OUTPUT as Parquet, one row for each group. For a bad
+group only the columns error and error_kind are set; the job continues with the others. Paths are
+Spark's: local ones, hdfs://, s3a:// and others. Local files of lines below 100 MB are answered
+without Spark, if no --master is given.
 """
 
 import argparse
@@ -22,13 +23,12 @@ from kafka_rebalance.plans.changes.assignor import SwitchAssignor
 from kafka_rebalance.plans.changes.protocol import SwitchProtocol
 from kafka_rebalance.plans.summary import in_words, without_reader
 from kafka_rebalance.report.fleet import first_of, group_name, rackless
-from kafka_rebalance.report.text.names import counted, cut
-from kafka_rebalance.report.text.sentences import print_wrapped
+from kafka_rebalance.report.text.sentences import counted, cut, print_wrapped
 
 from . import of_errors
-from .fleet_jobs import BETTER, OnSpark, command, recommendable
+from .fleet_jobs import BETTER, RECOMMENDABLE, command
 from .groups import add_changes
-from .options import add_max_partitions, add_table, whole
+from .options import add_table, whole
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from kafka_rebalance.bulk.parts import Done
 
     from .fleet_here import Here
+    from .fleet_spark import OnSpark
 
 _NAMED = 3
 """The number of groups that a sentence names."""
@@ -69,13 +70,11 @@ _WORDS = {
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    parser.description = (
-        "Answers every group of INPUT and writes OUTPUT as Parquet, one row for each group. For a "
-        "bad group only the columns error and error_kind are set; the job continues with the "
-        "others. Paths are Spark's: local ones, hdfs://, s3a:// and others. Local files of lines "
-        "below 100 MB are answered without Spark, if no --master is given."
-    )
     words = parser.add_subparsers(title="words", required=True, metavar="WORD", dest="word")
+    page = """
+    --report DIR: a local directory for the page and the worst groups (default: OUTPUT)
+    --racks RACK,…: the racks to lose, one in each plan (default: all; an empty text: none)
+    """
     for word, line in _WORDS.items():
         one = words.add_parser(word, help=line, description=f"{line[0].upper()}{line[1:]}.")
         _add_paths(one)
@@ -87,54 +86,42 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         if word != "assign":
             add_changes(one)
         if word == "summary":
-            add_table(one, _PAGE)
-
-
-_PAGE = """
---report DIR: a local directory for the page and the worst groups (default: OUTPUT)
---racks RACK,…: the racks to lose, one in each plan (default: all; an empty text: none)
-"""
+            add_table(one, page)
 
 
 def _add_paths(parser: argparse.ArgumentParser) -> None:
-    add_table(parser, _PATHS)
+    paths = """
+    input INPUT: a file or a directory that Spark reads
+    output OUTPUT: the directory to create
+    """
+    add_table(parser, paths)
     reading = parser.add_argument_group("reading")
-    add_table(reading, _READING, format={"choices": ("lines", "parquet", "records")})
-    add_max_partitions(parser)
+    table = """
+    --format: contract lines, the contract's columns, or records of __consumer_offsets as Parquet
+      (default: by suffixes; records if --topics is given)
+    --topics PATH: for records: the topics' name, partitions and racks, as Parquet or JSON lines
+    --assume-assigned: for records: count the partitions of topics that PATH lacks from the
+      assignments
+    """
+    add_table(reading, table, format={"choices": ("lines", "parquet", "records")})
+    add_table(parser, "--max-partitions")
     direct = {"action": argparse.BooleanOptionalAction, "default": None}
-    add_table(
-        parser.add_argument_group("Spark"),
-        _SPARK,
-        tasks=whole(1),
-        direct=direct,
-        master={"type": None},
-    )
-    add_table(parser, _OUTPUT)
-
-
-_PATHS = """
-input INPUT: a file or a directory that Spark reads
-output OUTPUT: the directory to create
-"""
-_READING = """
---format: contract lines, the contract's columns, or records of __consumer_offsets as Parquet
-  (default: by suffixes; records if --topics is given)
---topics PATH: for records: the topics' name, partitions and racks, as Parquet or JSON lines
---assume-assigned: for records: count the partitions of topics that PATH lacks from the assignments
-"""
-_SPARK = """
---tasks N: spread the groups over N tasks
---direct: lines or Parquet: tasks read and write the files themselves, for much less CPU; driver and
-  executors need access by pyarrow (default: for local paths)
---master: Spark's master (default: local[*], or no Spark for small local files of lines; under
-  spark-submit: the one there)
---remote URL: a Spark Connect server: sc://host:port
---shared-files: every machine of the cluster sees the local paths
-"""
-_OUTPUT = """
---overwrite: replace an OUTPUT that a fleet job wrote
---json: print the counts as JSON
-"""
+    spark = """
+    --tasks N: spread the groups over N tasks
+    --direct: lines or Parquet: tasks read and write the files themselves, for much less CPU; driver
+      and executors need access by pyarrow (default: for local paths)
+    --master: Spark's master (default: local[*], or no Spark for small local files of lines; under
+      spark-submit: the one there)
+    --remote URL: a Spark Connect server: sc://host:port
+    --shared-files: every machine of the cluster sees the local paths
+    """
+    options = parser.add_argument_group("Spark")
+    add_table(options, spark, tasks=whole(1), direct=direct, master={"type": None})
+    output = """
+    --overwrite: replace an OUTPUT that a fleet job wrote
+    --json: print the counts as JSON
+    """
+    add_table(parser, output)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -151,6 +138,8 @@ def run(args: argparse.Namespace) -> int:
             return _answer(Here(args, files))
     from kafka_rebalance.spark.session import spark_errors
 
+    from .fleet_spark import OnSpark  # after the import that reports a missing pyspark
+
     with _session(args) as spark, spark_errors():
         return _answer(OnSpark(args, spark, plain=plain))
 
@@ -165,7 +154,6 @@ def _is_submitted() -> bool:
 
 
 def _is_here(args: argparse.Namespace) -> bool:
-    """Returns whether driver and executors run on this machine."""
     is_local = args.master is None or args.master.startswith("local")
     return args.remote is None and is_local and not _is_submitted()
 
@@ -175,17 +163,13 @@ def _check_paths(args: argparse.Namespace) -> bool:
     if _is_here(args) or args.shared_files:
         check_local(args.input, args.output, overwrite=args.overwrite)
         return True
-    _refuse_files(args, plain=args.remote is None and not _is_submitted())
-    return False
-
-
-def _refuse_files(args: argparse.Namespace, *, plain: bool) -> None:
-    """Refuses local paths: on a cluster, each executor would write to its own disk."""
+    plain = args.remote is None and not _is_submitted()
     for name in ("input", "output"):
         path = getattr(args, name)
-        if local(path, plain=plain) is not None:
+        if local(path, plain=plain) is not None:  # each executor would write to its own disk
             problem = f"{path} is a local path; a cluster needs one that all its machines see"
             raise GroupError(name.upper(), f"{problem}: hdfs://, s3a://, or --shared-files")
+    return False
 
 
 @contextmanager
@@ -286,7 +270,7 @@ def _summary(fleet: "OnSpark | Here", done: "Done") -> str:
         other = counts["another_recommended"]
         text = f"{other:,} of {groups} would do better with another assignor"
         if other:
-            for name in recommendable():
+            for name in RECOMMENDABLE:
                 if n := counts[f"recommended {name}"]:
                     text += f", {'all' if n == other > 1 else f'{n:,}'} with {name}"
             why = {_BETTER[name]: counts[name] for name in BETTER}

@@ -4,7 +4,6 @@ before Spark could start. Spark writes equal files and reports, but does not cou
 """
 
 import argparse
-import heapq
 import json
 import re
 from collections import Counter
@@ -20,7 +19,8 @@ from kafka_rebalance.bulk.splits import Split, line_batches
 from kafka_rebalance.errors import NO_MEMBERS
 from kafka_rebalance.report.fleet import Bin
 
-from .fleet_jobs import BETTER, WITHHOLDING, asked, recommendable
+from .fleet_jobs import BETTER, RECOMMENDABLE, WITHHOLDING, asked
+from .lines import items_of
 
 if TYPE_CHECKING:
     from kafka_rebalance.bulk.parts import Done
@@ -83,10 +83,8 @@ class Here:
                 group = json.loads(line.as_py())
                 listed = {topic for member in group["members"] for topic in member["topics"]}
                 later = sum(one["partitions"] for one in group["topics"] if one["name"] in listed)
-                runs = (
-                    run["partitions"] for member in given.as_py() for run in member["partitions"]
-                )
-                later -= sum(map(len, runs))
+                runs = (run for member in given.as_py() for run in member["partitions"])
+                later -= sum(len(run["partitions"]) for run in runs)
                 found.update(only_round_1=later > 0, in_round_2=max(later, 0))
         return found
 
@@ -100,7 +98,7 @@ class Here:
 
     def _count_compare(self) -> dict[str, int]:
         names = ("not_affected", "without_members", "another_recommended", *BETTER)
-        names += tuple(f"recommended {name}" for name in recommendable())
+        names += tuple(f"recommended {name}" for name in RECOMMENDABLE)
         found = Counter(dict.fromkeys(names, 0))
         for row in self.rows(("assignor", "recommended", "reason", "error", "error_kind")):
             own, other, reason = row["assignor"], row["recommended"], row["reason"]
@@ -125,11 +123,8 @@ class Here:
             for row in rows
             if row.get("change") == change and row["group_id"] is not None and (number := of(row))
         ]
-
-        def order(row: Mapping[str, Any]) -> tuple[int, str, str]:
-            return -row["figure"], row["group_id"], row.get("cluster") or ""
-
-        return heapq.nsmallest(most, found, key=order)
+        found.sort(key=lambda row: (-row["figure"], row["group_id"], row.get("cluster") or ""))
+        return found[:most]
 
     def contract_lines(
         self, wanted: Iterable[tuple[str | None, str]]
@@ -152,10 +147,12 @@ class Here:
         """
         found = Counter[str]()
         for _, _, group in _read(self._files):
-            racks = [one.get("rack_id") or "" for one in _all(dict, group.get("members"))]
-            for topic in _all(dict, group.get("topics")):
-                racks += [rack or None for one in _all(list, topic.get("racks")) for rack in one]
-            found.update(set(_all(str, racks)))
+            racks = [one.get("rack_id") or "" for one in items_of(dict, group.get("members"))]
+            for topic in items_of(dict, group.get("topics")):
+                racks += [
+                    rack or None for one in items_of(list, topic.get("racks")) for rack in one
+                ]
+            found.update(set(items_of(str, racks)))
         return found
 
     def plan(self, changes: Sequence[str], output: str) -> None:
@@ -240,8 +237,3 @@ def _read(files: Iterable[Split]) -> Iterator[tuple[str | None, str, dict[str, A
                     continue  # the answer of such a line is an error
                 if isinstance(group, dict):
                     yield file.cluster, text, group
-
-
-def _all(kind: type, value: Any) -> list[Any]:
-    """Returns the items of this type in a JSON list; [] for any other value."""
-    return [one for one in value if isinstance(one, kind)] if isinstance(value, list) else []

@@ -1,181 +1,26 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`fleet` on Spark: runs the jobs, and reads figures from their answers.
-
-The functions below the class are for `fleet` without Spark, too.
-"""
+"""What the jobs of `fleet` have in common, with Spark and without it."""
 
 import argparse
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import replace
-from functools import cached_property
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
-from urllib.parse import unquote
+from typing import Any
 
 from kafka_rebalance.assignors.registry import BUILT_IN, OURS
-from kafka_rebalance.errors import NO_MEMBERS, GroupError
 from kafka_rebalance.group.model import shell_option, shell_word
-from kafka_rebalance.report.fleet import Bin
 
-if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame, SparkSession
-
-    from kafka_rebalance.bulk.parts import Done
-
-
-class OnSpark:
-    """The fleet in any INPUT; Spark runs its jobs.
-
-    `plain`: whether a path without a scheme is local (`paths.local`). Call `plan` before `summary`
-    and `bins`; call it or `answer` before `most_frequent_error`.
-    """
-
-    def __init__(self, args: argparse.Namespace, spark: "SparkSession", *, plain: bool) -> None:
-        self.args = args
-        self.plain = plain
-        self._spark = spark
-        self._plans: DataFrame | None = None
-
-    @cached_property
-    def _read(self) -> tuple["DataFrame", Callable[[], dict[str, int]]]:
-        """Returns the groups to assign, and a function that counts the left-out ones afterwards."""
-        from kafka_rebalance.spark import jobs
-
-        args = self.args
-        groups, passed_over = jobs.read_groups(
-            self._spark,
-            args.input,
-            format=args.format,
-            topics=args.topics,
-            assume_assigned=args.assume_assigned,
-            partitions=args.tasks,
-            plain=self.plain,
-        )
-        left, left_out = jobs.assignable(groups)
-        return left, lambda: {**left_out(), **passed_over()}
-
-    def answer(self) -> tuple["Done", dict[str, int]]:
-        """Runs the job on rows or on files; also returns how many groups it left out, by reason."""
-        from kafka_rebalance.spark import files, functions, jobs
-
-        args, counts = self.args, _counts(self.args.word)
-        if reads_files(args, self._spark, plain=self.plain):
-            how = {name: getattr(args, name) for name in ("format", "tasks", "overwrite")}
-            run = getattr(files, f"{args.word}_files")
-            done: Done = run(self._spark, args.input, args.output, **how, **asked(args))
-            columns = [column.alias(name) for name, column in counts.items()]
-            (row,) = self._spark.read.parquet(args.output).agg(*columns).collect()
-            return replace(done, counts=row.asDict()), {}
-        left, left_out = self._read
-        answers = getattr(functions, f"{args.word}_groups")(left, **asked(args))
-        how = {"overwrite": args.overwrite, "plain": self.plain}
-        done = jobs.write(answers, args.output, counts=counts, **how)
-        return done, left_out()
-
-    def causes(self) -> dict[str, int]:
-        """Returns each cause of errors in records, with the number of records with this cause."""
-        from kafka_rebalance.spark.consumer_offsets import count_causes
-
-        if self.args.topics is None:
-            return {}
-        found = count_causes(self._spark.read.parquet(self.args.output))
-        return {row[0]: row[1] for row in found.groupBy("cause").sum("records").collect()}
-
-    def rows(self, names: Sequence[str]) -> Iterator[dict[str, Any]]:
-        """Yields rows with these columns of the answers, after any column `cluster`."""
-        from kafka_rebalance.spark import schema
-
-        answers = self._spark.read.parquet(self.args.output)
-        found = answers.select(*schema.keys(answers.schema), *names)
-        return (row.asDict() for row in found.toLocalIterator())
-
-    def worst(self, figure: str, most: int, change: str | None = None) -> list[dict[str, Any]]:
-        """Returns what `Here.worst` returns."""
-        from pyspark.sql import functions as f
-
-        from kafka_rebalance.spark import schema
-
-        if change is None:
-            rows = self._spark.read.parquet(self.args.output)
-        else:
-            assert self._plans is not None
-            rows = self._plans.where(f.col("change") == change)
-        figured = f.expr(FIGURES[figure]).cast("bigint").alias("figure")
-        keys = schema.keys(rows.schema)
-        found = rows.select(*keys, "group_id", figured)
-        found = found.where("figure > 0 and group_id is not null")
-        top = found.orderBy(f.desc("figure"), "group_id", *keys).limit(most).collect()
-        return [row.asDict() for row in top]
-
-    def contract_lines(
-        self, wanted: Iterable[tuple[str | None, str]]
-    ) -> dict[tuple[str | None, str], str]:
-        """Returns the contract lines of a few groups, by (cluster, id)."""
-        from kafka_rebalance.spark import jobs
-
-        return jobs.contract_lines(self._read[0], wanted)
-
-    def left_out(self) -> dict[str, int]:
-        """Returns how many groups and records the plans left out, by reason."""
-        return self._read[1]()
-
-    def racks(self) -> dict[str, int]:
-        """Returns what `Here.racks` returns, but at most 1,000 entries."""
-        from kafka_rebalance.spark.summary import racks_of
-
-        return dict(racks_of(self._read[0]).orderBy("rack").limit(1000).collect())
-
-    def plan(self, changes: Sequence[str], output: str) -> None:
-        """Writes, for each group, a plan of each change by itself."""
-        from kafka_rebalance.spark import jobs
-        from kafka_rebalance.spark.functions import plan_each_change
-
-        args = self.args
-        how = {"assignor": args.assignor, "max_partitions": args.max_partitions}
-        planned = plan_each_change(self._read[0], changes, **how)
-        # The change is a column, never a directory name: it may name a rack, in any characters.
-        target = f"{output}/plans"
-        jobs.write(planned, target, overwrite=args.overwrite, plain=self.plain)
-        self._plans = self._spark.read.parquet(target)
-
-    def summary(self, output: str, worst: int) -> tuple[Sequence[Any], dict[str, Any]]:
-        """Writes the summary; returns its rows, and each change's totals over all clusters."""
-        from kafka_rebalance.spark.summary import fleet_summary
-
-        assert self._plans is not None
-        target = f"{output}/summary"
-        summary = fleet_summary(self._plans, worst=worst)
-        mode = "overwrite" if self.args.overwrite else "error"
-        summary.coalesce(1).write.mode(mode).parquet(target)  # one file
-        rows = whole = self._spark.read.parquet(target).collect()
-        if "cluster" in self._plans.columns:
-            whole = fleet_summary(self._plans.drop("cluster"), worst=1).collect()
-        return rows, {row["change"]: row for row in whole}
-
-    @cached_property
-    def _histogram(self) -> list[Any]:
-        from kafka_rebalance.spark.summary import fleet_histogram
-
-        assert self._plans is not None
-        rows = fleet_histogram(self._plans.where("change = ''")).collect()
-        return sorted(rows, key=lambda row: row["low"])
-
-    def bins(self, figure: str) -> list[Bin]:
-        """Returns a histogram of a figure over all groups, for the next rebalance."""
-        found = [row for row in self._histogram if row["figure"] == figure]
-        return [Bin(row["low"], row["high"], row["groups"]) for row in found]
-
-    def most_frequent_error(self) -> dict[str, Any]:
-        """Returns the most frequent error text, and how many groups have that error."""
-        from pyspark.sql import functions as f
-
-        plans = self._plans and self._plans.where("change = ''")
-        rows = plans or self._spark.read.parquet(self.args.output)
-        bad = rows.where("error is not null and not (error_kind <=> 'no-members')")
-        errors = bad.groupBy("error").count()
-        row = errors.orderBy(f.desc("count"), "error").limit(1).collect()[0]
-        return {"error": row["error"], "groups": row["count"]}
+RECOMMENDABLE = [name for name in BUILT_IN if name not in OURS]
+"""The assignors that a comparison may recommend."""
+WITHHOLDING = [name for name, one in BUILT_IN.items() if one.withholds and name not in OURS]
+"""The assignors that assign a partition only after another member has revoked it."""
+BETTER = {
+    "stop_less": r" leaves (\d+ )?partitions? without ",
+    "be_more_even": " leaves the fullest and ",
+}
+"""A count of comparisons that recommend another assignor -> what the reason of each has, as a
+regular expression.
+"""
 
 
 def command(
@@ -191,104 +36,7 @@ def command(
     return " ".join([*words, *(shell_option("--change", str(change)) for change in changes)])
 
 
-def reads_files(args: argparse.Namespace, spark: "SparkSession", *, plain: bool) -> bool:
-    """Returns whether tasks read and write the files. Errors: GroupError at `--direct`."""
-    from kafka_rebalance.bulk import paths
-
-    if args.word == "summary" or args.direct is False:
-        return False
-    names = (args.input, args.output)
-    is_local = all(paths.local(name, plain=plain) is not None for name in names)
-    if args.direct is None and not is_local:
-        return False
-    format = args.format or paths.format_of(args.input, plain=plain)
-    problem: str | None = None
-    if args.topics is not None or format == paths.RECORDS:
-        problem = "records are compacted by Spark"
-    elif any(":" not in name for name in names) and not plain:
-        problem = "INPUT and OUTPUT need a scheme, for example hdfs://"
-    elif format == paths.PARQUET:
-        problem = _refused(spark.read.parquet(args.input), args.input)
-    if problem is None:
-        return True
-    if args.direct:
-        raise GroupError("--direct", f"{problem}; leave it out")
-    return False
-
-
-def _refused(groups: "DataFrame", source: str) -> str | None:
-    """Returns why tasks cannot read these rows from the files; None if they can."""
-    from kafka_rebalance.bulk import paths
-    from kafka_rebalance.spark import schema
-
-    if {"kind", "state"} <= {*groups.columns}:
-        return "Spark leaves out the groups that are not consumer groups with members"
-    files = map(unquote, groups.inputFiles())
-    known = {*schema.contract().names, "changes", "error"}
-    for name in sorted(known & paths.columns_of(files, below=source)):
-        return f"the names of directories have the column {name}"
-    return None
-
-
 def asked(args: argparse.Namespace) -> dict[str, Any]:
     """Returns the job's parameters that are options of this command (`assign` has no `changes`)."""
     names = ("assignor", "changes", "max_partitions")
     return {name: vars(args)[name] for name in names if name in vars(args)}
-
-
-FIGURES = {
-    "never ends": "error_kind = 'never-ends'",
-    "better": "assignor != recommended",
-    "without_members": f"error_kind = '{NO_MEMBERS}'",
-    "uneven": "balance_after.max - balance_after.min - balance_possible.max + balance_possible.min",
-    "waiting": "waiting",
-    "unavailable": "unavailable",
-}
-"""Figure of `worst` -> its SQL expression on a row of answers: a number, or a condition."""
-
-
-def recommendable() -> list[str]:
-    """Returns the assignors that a comparison may recommend."""
-    return [name for name in BUILT_IN if name not in OURS]
-
-
-WITHHOLDING = [name for name, one in BUILT_IN.items() if one.withholds and name not in OURS]
-"""The assignors that assign a partition only after another member has revoked it."""
-BETTER = {
-    "stop_less": r" leaves (\d+ )?partitions? without ",
-    "be_more_even": " leaves the fullest and ",
-}
-"""Name of a count -> the pattern of a comparison's `reason` that is counted there, if the group
-should change its assignor.
-"""
-
-
-def _counts(word: str) -> "dict[str, Column]":
-    """Returns the columns that the command counts and prints after the groups and errors."""
-    from pyspark.sql import functions as f
-
-    if word == "assign":
-        perhaps = f.count_if(f.col("assignor").isin(WITHHOLDING))
-        return {"with_anomalies": f.count("anomalies"), "perhaps_round_1": perhaps}
-    without_members = f.count_if(f.col("error_kind") == NO_MEMBERS)
-    if word == "plan":
-        spreads = [f"balance_{when}.max - balance_{when}.min" for when in ("after", "possible")]
-        return {
-            "not_affected": f.count_if(f.isnull("moves") & f.isnull("error")),
-            "without_members": without_members,
-            "unsettled": f.count_if(~f.col("settled")),
-            "moves": f.coalesce(f.sum("moves"), f.lit(0)),
-            "with_moves": f.count_if(f.col("moves") > 0),
-            "uneven": f.count_if(f.expr(" > ".join(spreads))),
-            "without_a_reader": f.coalesce(f.sum("unavailable"), f.lit(0)),
-            "with_unavailable": f.count_if(f.col("unavailable") > 0),
-        }
-    which = {name: f.col("reason").rlike(words) for name, words in BETTER.items()}
-    which |= {f"recommended {name}": f.col("recommended") == name for name in recommendable()}
-    other = f.coalesce(f.col("assignor") != f.col("recommended"), f.lit(False))
-    return {
-        "not_affected": f.count_if(f.isnull("candidates") & f.isnull("error")),
-        "without_members": without_members,
-        "another_recommended": f.count_if(other),
-        **{name: f.count_if(other & one) for name, one in which.items()},
-    }

@@ -23,18 +23,19 @@ from kafka_rebalance.report.fleet import (
     FleetReport,
     Totals,
     WorstGroup,
+    fleet_page,
     group_name,
     worst_changes,
 )
-from kafka_rebalance.report.text.names import counted
-from kafka_rebalance.report.text.sentences import print_note, print_wrapped
+from kafka_rebalance.report.text.sentences import counted, print_note, print_wrapped
 
 from . import of_errors
-from .fleet_jobs import OnSpark, command
+from .fleet_jobs import command
 from .lines import written
 
 if TYPE_CHECKING:
     from .fleet_here import Here
+    from .fleet_spark import OnSpark
 
 Fleet: TypeAlias = "OnSpark | Here"
 
@@ -83,8 +84,6 @@ def write_summary(fleet: Fleet) -> dict[str, Any]:
 
 
 def _write(fleet: Fleet, output: str, directory: Path) -> dict[str, Any]:
-    from kafka_rebalance.report.fleet import fleet_page
-
     args, start = fleet.args, time.perf_counter()
     losing = args.racks != "" or loses_rack(map(str, args.changes))
     found = fleet.racks() if losing else {}

@@ -22,18 +22,24 @@ from kafka_rebalance.group import contract
 from kafka_rebalance.group.group_fields import misspelt
 from kafka_rebalance.group.model import shell_option, shell_word
 from kafka_rebalance.group.spec import GroupSpec
+from kafka_rebalance.notes.findings import Note
 from kafka_rebalance.notes.grown_sources import STOPS, check_sources, may_stop
-from kafka_rebalance.notes.note import Note
 from kafka_rebalance.plans.affected import as_far_as_affected
 from kafka_rebalance.plans.changes import text as changes_text
 from kafka_rebalance.plans.changes.change import Change, apply
 from kafka_rebalance.plans.changes.members import RemoveMembers
-from kafka_rebalance.report.text.names import counted, in_words
-from kafka_rebalance.report.text.sentences import print_note, print_sentence, print_wrapped
+from kafka_rebalance.plans.group_kinds import NOT_PLAYED
+from kafka_rebalance.report.text.sentences import (
+    counted,
+    in_words,
+    print_note,
+    print_sentence,
+    print_wrapped,
+)
 
 from .lines import Leaderless, group_lines, no_groups, open_input, required
-from .options import add_cluster, add_engine, add_pasted, add_table, cluster_configs
-from .tally import OF_APPLICATION, CannotSwitch, Emptied, LeftOut, Tally, unchanged
+from .options import add_cluster, add_pasted, add_patterns, add_table, cluster_configs
+from .tally import OF_APPLICATION, Tally, Unplayed, unchanged
 from .weights import Weigher
 
 if TYPE_CHECKING:
@@ -55,27 +61,16 @@ class BadGroup(NamedTuple):
         return {"group_id": self.group_id, "error": self.error, **notes}
 
 
-def add_arguments(parser: argparse.ArgumentParser, only: Container[str] | None = None) -> None:
-    """Adds the options for input and output, and for changes; `only` is passed to `add_changes`."""
-    add_input(parser)
-    add_changes(parser, only)
-
-
-def _add_group(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--group", metavar="G", help="only this group, in detail")
-
-
-def add_input(
-    parser: argparse.ArgumentParser,
-    add_group: Callable[[argparse.ArgumentParser], None] = _add_group,
-) -> None:
-    """Adds the options for input and output; `add_group` adds --group."""
+def add_input(parser: argparse.ArgumentParser, *, by_patterns: bool = False) -> None:
+    """Adds the options for input and output; with `by_patterns`, --group selects several groups."""
     text = "contract lines, or tables of kafka-consumer-groups.sh or rpk; - for standard input"
     add_table(parser, f"file FILE: {text}", file={"nargs": "?"})
     add_cluster(parser, instead="; its groups are read, not FILE")
-    add_group(parser)
-    add_table(parser, "--json: print one answer per line, as JSON")
-    add_engine(parser)
+    if by_patterns:
+        add_patterns(parser)
+    else:
+        add_table(parser, "--group G: only this group, in detail")
+    add_table(parser, "--json: print one answer per line, as JSON\n--engine")
     add_pasted(parser)
 
 
@@ -287,13 +282,10 @@ def answers(
                 for sentence in note.text.split("\n"):
                     print_sentence(sentence)
             continue
-        if isinstance(found, Emptied):
+        if isinstance(found, Unplayed):
+            if found.key == "left_out":
+                tally.streams.setdefault(found.why, []).append(found.group_id)
             found.show(as_json=args.json)
-            continue
-        if isinstance(found, LeftOut):
-            tally.streams.setdefault(found.why, []).append(found.group_id)
-            if args.json:
-                print(contract.dumps(found.to_dict()), flush=True)
             continue
         result, left_out = found
         tally.leave_out(left_out, all_of_them=result is None)
@@ -331,8 +323,8 @@ def answer(
     work: Callable[[GroupSpec, Sequence[Change]], GroupAnswer],
     *,
     alone: bool,
-) -> tuple[GroupAnswer | None, list[str]] | BadGroup | LeftOut | Emptied:
-    """Returns the result of `work` and the left-out changes, or why there is no result."""
+) -> tuple[GroupAnswer | None, list[str]] | BadGroup | Unplayed:
+    """Returns the result of `work` and the changes left out, as `answers`, or why it has none."""
     if isinstance(group, BadGroup):
         return group
 
@@ -351,22 +343,22 @@ def answer(
     try:
         result, left_out = as_far_as_affected(played, args.changes, group, alone=alone)
     except NoMembersLeft as error:
-        return Emptied(group.group_id, error.problem)
+        return Unplayed(group.group_id, "result", error.problem, "unread")
     except SwitchRefused as error:
-        return CannotSwitch(group.group_id, f"it cannot switch its protocol: {error.problem}")
+        why = f"it cannot switch its protocol: {error.problem}"
+        return Unplayed(group.group_id, "result", why)
     except GroupError as error:
         if error.path == "assignor" and not alone and (left_out := _unaffected(group, args)):
             return None, left_out  # no change affects this group, so there is nothing to plan
         own = vars(args).get("assignor") is None
         stops = STOPS if may_stop(group, args.changes) else None
         if own and error.path == "assignor" and group.assignor == STREAM:
-            return LeftOut(group.group_id, stops or OF_APPLICATION)
-        from kafka_rebalance.plans.group_kinds import NOT_PLAYED
+            return Unplayed(group.group_id, "left_out", stops or OF_APPLICATION)
         from kafka_rebalance.plans.playing import is_played
 
         is_left_out = not all(is_played(group, change) for change in args.changes)
         if is_left_out and not isinstance(error, NotAffected):
-            return LeftOut(group.group_id, stops or NOT_PLAYED)
+            return Unplayed(group.group_id, "left_out", stops or NOT_PLAYED)
         return BadGroup(group.group_id, error_text(error, args.changes) + _hint(error, group, args))
     if isinstance(result, BadGroup):
         return result

@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`kafka-rebalance history`: shows which groups rebalanced, why, and what would have helped."""
+"""Reads records of __consumer_offsets and shows each rebalance that they hold, with its cause. FILE
+has JSON lines (partition, offset, timestamp in ms, key and value in base64; also as .gz) or Parquet
+with these columns. With --bootstrap-server, the records of a live cluster are read; nothing is
+changed there, and no group is joined.
+"""
 
 import argparse
 import gzip
@@ -26,8 +30,7 @@ from kafka_rebalance.history.log_causes import with_log
 from kafka_rebalance.history.patterns import Pattern, find_patterns
 from kafka_rebalance.history.recorded import RecordedRebalance
 from kafka_rebalance.history.replayed import ReplayedRebalance, replay
-from kafka_rebalance.report.text.names import counted
-from kafka_rebalance.report.text.sentences import GLOSSARY, print_note
+from kafka_rebalance.report.text.sentences import GLOSSARY, counted, print_note
 from kafka_rebalance.report.text.terminal import item_progress
 
 from . import SOME_ERRORS, of_errors
@@ -36,39 +39,31 @@ from .lines import draw, required
 from .options import REPEATED, add_cluster, add_table, cluster_configs
 
 _NONE = "a group that only commits offsets has no record of its own"
-_GIVE_ALL = "give all records of __consumer_offsets"
 _LOG_LINE_BYTES = 1 << 20  # the lines of a coordinator's log are shorter
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    parser.description = (
-        "Reads records of __consumer_offsets and shows each rebalance that they hold, with its "
-        "cause. FILE has JSON lines (partition, offset, timestamp in ms, key and value in base64; "
-        "also as .gz) or Parquet with these columns. With --bootstrap-server, the records of a "
-        "live cluster are read; nothing is changed there, and no group is joined."
-    )
     add_table(parser, "files FILE: records; - for standard input", files={"nargs": "*"})
     add_cluster(parser, instead="; its records are read, not FILE")
-    add_table(parser, _READING, broker_log=REPEATED)
-    add_table(parser.add_mutually_exclusive_group(), _ANSWERS)
-    add_table(parser, _OUTPUT, output=_page)
-
-
-_READING = """
---broker-log LOG: a broker's log (also as .gz): causes are read there; give it once for each broker
---group G: only this group, rebalance by rebalance
-"""
-_ANSWERS = """
---patterns: only the patterns: storms, restarts and others
---replay: compute each rebalance again, and compare
---what-if: play the same events under each assignor, without and with static members
-"""
-_OUTPUT = """
---topics PATH: for --replay and --what-if: the topics' name, partitions and racks, as JSON lines
---all: show every group and every rebalance
---json: print one rebalance per line, as JSON
---output PATH: draw the history: page.html
-"""
+    reading = """
+    --broker-log LOG: a broker's log (also as .gz): causes are read there; give it once for each
+      broker
+    --group G: only this group, rebalance by rebalance
+    """
+    add_table(parser, reading, broker_log=REPEATED)
+    answers = """
+    --patterns: only the patterns: storms, restarts and others
+    --replay: compute each rebalance again, and compare
+    --what-if: play the same events under each assignor, without and with static members
+    """
+    add_table(parser.add_mutually_exclusive_group(), answers)
+    table = """
+    --topics PATH: for --replay and --what-if: the topics' name, partitions and racks, as JSON lines
+    --all: show every group and every rebalance
+    --json: print one rebalance per line, as JSON
+    --output PATH: draw the history: page.html
+    """
+    add_table(parser, table, output=_page)
 
 
 def _page(text: str) -> Path:
@@ -99,14 +94,17 @@ def run(args: argparse.Namespace) -> int:
     _check(args)
     missing: list[str] = []
     recorded = _recorded(args, missing)
+    source, why = args.bootstrap_server, _NONE
+    if args.files:
+        source = args.files[0] if len(args.files) == 1 else f"{len(args.files)} files"
+        why = f"give all records of __consumer_offsets; {_NONE}"
     if args.group is not None and all(row.group_id != args.group for row, _ in recorded):
         there = list(dict.fromkeys(row.group_id for row, _ in recorded))
-        absent = no_such_group(args.group, f"the records of {_source(args)}", there)
-        report_bad(absent._replace(error=f"{absent.error}; {_why(args)}"), as_json=args.json)
+        absent = no_such_group(args.group, f"the records of {source}", there)
+        report_bad(absent._replace(error=f"{absent.error}; {why}"), as_json=args.json)
         return SOME_ERRORS
     if not recorded:
-        none = "no record of a group was found"
-        raise GroupError(_source(args), f"{none}; {_why(args)}")
+        raise GroupError(source, f"no record of a group was found; {why}")
     if args.broker_log:
         log = read_coordinator_log(line for path in args.broker_log for line in _log_lines(path))
         rows = with_log([row for row, _ in recorded], log)
@@ -119,22 +117,15 @@ def run(args: argparse.Namespace) -> int:
         return of_errors(errors + _compute(args, recorded))
     rows = [row for row, _ in recorded]
     if args.output is not None:
-        _draw(args, recorded, rows)
+        from kafka_rebalance.report.history.page import history_page
+
+        title = f"Rebalances of {args.group}" if args.group is not None else "Rebalances"
+        draw(args.output, history_page(_by_group(recorded), find_patterns(rows), title))
     if args.json:
         _print_json(find_patterns(rows) if args.patterns else rows)
     else:
         _show(args, rows)
     return of_errors(errors)
-
-
-def _why(args: argparse.Namespace) -> str:
-    """Returns a sentence on why the records may lack a group."""
-    return _NONE if args.bootstrap_server is not None else f"{_GIVE_ALL}; {_NONE}"
-
-
-def _source(args: argparse.Namespace) -> str:
-    files = args.files[0] if len(args.files) == 1 else f"{len(args.files)} files"
-    return args.bootstrap_server or files
 
 
 def _recorded(args: argparse.Namespace, missing: list[str]) -> Recorded:
@@ -193,13 +184,6 @@ def _compute(args: argparse.Namespace, recorded: Recorded) -> int:
     return len(failed)
 
 
-def _draw(args: argparse.Namespace, recorded: Recorded, rows: list[RecordedRebalance]) -> None:
-    from kafka_rebalance.report.history.page import history_page
-
-    title = f"Rebalances of {args.group}" if args.group is not None else "Rebalances"
-    draw(args.output, history_page(_by_group(recorded), find_patterns(rows), title))
-
-
 def _by_group(recorded: Recorded) -> dict[str, Recorded]:
     groups: dict[str, list[tuple[RecordedRebalance, RecordedGeneration | None]]] = defaultdict(list)
     for one in recorded:
@@ -207,10 +191,9 @@ def _by_group(recorded: Recorded) -> dict[str, Recorded]:
     return dict(groups)
 
 
-_Answer = RecordedRebalance | Pattern | ReplayedRebalance | Counterfactual
-
-
-def _print_json(answers: Iterable[_Answer]) -> None:
+def _print_json(
+    answers: Iterable[RecordedRebalance | Pattern | ReplayedRebalance | Counterfactual],
+) -> None:
     for one in answers:
         sys.stdout.write(f"{contract.dumps(one.to_dict())}\n")
 

@@ -17,8 +17,7 @@ from kafka_rebalance.group import contract
 from kafka_rebalance.group.group_fields import FIELDS
 from kafka_rebalance.group.line_files import MAX_LINE_BYTES, TOO_LONG, read_lines
 from kafka_rebalance.group.model import TopicPartition, quoted
-from kafka_rebalance.report.text.names import counted, in_words, partitions_text
-from kafka_rebalance.report.text.sentences import print_note
+from kafka_rebalance.report.text.sentences import counted, in_words, partitions_text, print_note
 
 from . import of_errors
 from .options import topic_count
@@ -55,7 +54,6 @@ def written(path: "Path") -> "Iterator[Path]":
 
 
 def draw(path: "Path", page: str) -> None:
-    """Writes an HTML page, and reports it on standard error."""
     with written(path) as part:
         part.write_text(page, encoding="utf-8")
     print_note(f"drawn to {path}")
@@ -170,15 +168,14 @@ class Leaderless(Mutable):
         topics = line.get("topics") if isinstance(line, Mapping) else None
         found = [
             TopicPartition(topic["name"], number)
-            for topic in (topics if isinstance(topics, list) else ())
-            if isinstance(topic, Mapping) and isinstance(topic.get("name"), str)
-            for number in _numbers(topic.get("leaderless"))
+            for topic in items_of(dict, topics)
+            if isinstance(topic.get("name"), str)
+            for number in items_of(int, topic.get("leaderless"))
         ]
         if found:
             self.of_group[group_id] = found
 
     def show(self) -> None:
-        """Prints a sentence on the partitions on standard error, if there are any."""
         every = sorted({tp for found in self.of_group.values() for tp in found})
         if not every:
             return
@@ -192,6 +189,6 @@ class Leaderless(Mutable):
         )
 
 
-def _numbers(value: Any) -> list[int]:
-    numbers = value if isinstance(value, list) else []
-    return [one for one in numbers if isinstance(one, int) and not isinstance(one, bool)]
+def items_of(kind: type, value: Any) -> list[Any]:
+    """Returns the items of this type in a JSON list; [] for any other value."""
+    return [one for one in value if type(one) is kind] if isinstance(value, list) else []

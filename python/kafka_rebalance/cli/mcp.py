@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`kafka-rebalance mcp`: answers an agent's questions over the Model Context Protocol, on stdio.
-
-Each tool runs a command with `--json`, in a process of its own with a deadline. The agent chooses
-groups and changes, or sends a text; only the user who starts the server chooses files and clusters.
+"""Serves describe, check, plan, compare, explain, scale and history to an agent, over the Model
+Context Protocol on standard input and output (docs/agents.md). Read-only.
 """
+
+# Each tool runs a command with `--json`, in a process of its own with a deadline. The agent
+# chooses groups and changes, or sends a text; only the user who starts the server chooses files and
+# clusters.
 
 import argparse
 import json
@@ -34,10 +36,6 @@ _Texts = Sequence[str]
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    parser.description = (
-        "Serves describe, check, plan, compare, explain, scale and history to an agent, over the "
-        "Model Context Protocol on standard input and output (docs/agents.md). Read-only."
-    )
     parser.add_argument("file", metavar="FILE", nargs="?", help="contract lines or pasted tables")
     add_cluster(parser, instead="; its groups are read, not FILE")
     parser.add_argument("--records", metavar="FILE", help="the records that `history` reads")

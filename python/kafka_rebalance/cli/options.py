@@ -3,8 +3,10 @@
 
 import argparse
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
+from fnmatch import fnmatchcase
+from textwrap import dedent
 from typing import TYPE_CHECKING, Any
 
 from kafka_rebalance.assignors.registry import BALANCED, OURS, WEIGHTED, planned_names
@@ -15,20 +17,23 @@ from kafka_rebalance.group.model import MAX_PARTITIONS, quoted
 if TYPE_CHECKING:
     from pathlib import Path
 
-MOST_DIGITS = 10
-"""The most digits of a number: Python's time to parse one grows with the square of their count."""
+_MOST_DIGITS = 10
+"""The most digits of a number: Python's time to read it grows with the square of the digits."""
 
 
-def whole(least: int) -> Callable[[str], int]:
-    """Returns a type for argparse: a whole number from `least` to the largest INT32."""
+def whole(least: int, most: int = MAX_INT32, noun: str = "number") -> Callable[[str], int]:
+    """Returns a type for argparse: a whole number from `least` to `most`."""
 
     def read(text: str) -> int:
-        value = int(text) if text.isascii() and text.isdigit() and len(text) <= MOST_DIGITS else -1
-        if not least <= value <= MAX_INT32:
-            raise argparse.ArgumentTypeError(f"{text} is not a number from {least} to {MAX_INT32}")
+        value = int(text) if text.isascii() and text.isdigit() and len(text) <= _MOST_DIGITS else -1
+        if not least <= value <= most:
+            raise argparse.ArgumentTypeError(f"{text} is not a {noun} from {least} to {most}")
         return value
 
     return read
+
+
+PORT = whole(0, 65_535, "port")
 
 
 def path(text: str) -> "Path":
@@ -40,7 +45,7 @@ def path(text: str) -> "Path":
 def topic_count(text: str) -> tuple[str, int]:
     """Parses a topic with its number of partitions, NAME=N. Errors: GroupError at `--topic`."""
     name, _, count = text.rpartition("=")
-    if not name or not count.isascii() or not count.isdigit() or len(count) > MOST_DIGITS:
+    if not name or not count.isascii() or not count.isdigit() or len(count) > _MOST_DIGITS:
         raise GroupError("--topic", f"{quoted(text)} is not NAME=N, as orders=6")
     return name, int(count)
 
@@ -76,19 +81,42 @@ def member_options(args: argparse.Namespace) -> dict[str, str | bool]:
     return found
 
 
-_ENTRY = re.compile(r"^(\S+?)(?: (\S+?))?: (.*(?:\n +.*)*)", re.MULTILINE)
+_ENTRY = re.compile(r"^(\S+?)(?: (\S+?))?(?:: (.*(?:\n +.*)*))?$", re.MULTILINE)
 REPEATED: Mapping[str, Any] = {"action": "append", "default": []}
 """The arguments of an option that may be repeated."""
 
 
+_SHARED = {
+    entry[0]: entry
+    for entry in _ENTRY.findall("""\
+--command-config FILE: the settings of Kafka's own clients, for TLS and SASL: client.properties
+  (docs/secured-clusters.md)
+--timeout S: how many seconds the cluster may take for an answer (default: 5)
+--engine: the compiled core, or the readable Python implementation (default: rust)
+--leader MEMBER: as if this member led its group: a member_id, also shortened as in the tables, or a
+  group_instance_id (default: the leader in FILE)
+--max-partitions N: refuse groups with more than N partitions (default: %(default)s)
+""")
+}
+_HOW: Mapping[str, Any] = {
+    "timeout": seconds,
+    "engine": {"choices": ("rust", "reference"), "default": "rust"},
+    # A mistyped number must not use up the memory.
+    "max_partitions": {"type": whole(0), "default": MAX_PARTITIONS},
+}
+
+
 def add_table(parser: Any, table: str, **how: Callable[[str], Any] | Mapping[str, Any]) -> None:
     """Adds the options of a table. Each entry is `--name METAVAR: help`, or `name METAVAR: help`
-    for an argument without a name. An option without METAVAR is a switch.
+    for an argument without a name. An option without METAVAR is a switch; one that several commands
+    have is `--name` alone.
 
     `how` maps a name (`max_size` for --max-size) to its type, or to arguments of `add_argument`.
     """
-    for flag, metavar, text in _ENTRY.findall(table):
-        found = how.get(flag.lstrip("-").replace("-", "_"), {})
+    for entry in _ENTRY.findall(dedent(table)):
+        flag, metavar, text = entry if entry[2] else _SHARED[entry[0]]
+        name = flag.lstrip("-").replace("-", "_")
+        found = how.get(name, _HOW.get(name, {}))
         more: dict[str, Any] = {"type": found} if callable(found) else dict(found)
         if metavar:
             more["metavar"] = metavar
@@ -99,21 +127,12 @@ def add_table(parser: Any, table: str, **how: Callable[[str], Any] | Mapping[str
 
 def add_cluster(parser: argparse.ArgumentParser, *, instead: str = "") -> None:
     """Adds the option that names the cluster, and the options of the client that connects to it."""
-    broker = f"--bootstrap-server H:P: a broker, or several separated by commas{instead}"
-    add_table(parser, broker, bootstrap_server={"required": not instead})
-    add_client_settings(parser)
-
-
-_CLIENT_SETTINGS = """
---command-config FILE: the settings of Kafka's own clients, for TLS and SASL: client.properties
-  (docs/secured-clusters.md)
---timeout S: how many seconds the cluster may take for an answer (default: 5)
-"""
-
-
-def add_client_settings(parser: argparse.ArgumentParser) -> None:
-    """Adds the options of commands that connect to a live cluster."""
-    add_table(parser, _CLIENT_SETTINGS, timeout=seconds)
+    table = f"""
+    --bootstrap-server H:P: a broker, or several separated by commas{instead}
+    --command-config
+    --timeout
+    """
+    add_table(parser, table, bootstrap_server={"required": not instead})
 
 
 def cluster_configs(args: argparse.Namespace) -> dict[str, Any]:
@@ -123,77 +142,66 @@ def cluster_configs(args: argparse.Namespace) -> dict[str, Any]:
     return client_configs(read_properties(args.command_config), timeout_s=args.timeout)
 
 
+def add_patterns(parser: argparse.ArgumentParser) -> None:
+    """Adds the option that selects groups by patterns like those of a shell."""
+    text = "--group G: only this group, or groups as in orders-*; may be given again (default: all)"
+    add_table(parser, text, group={"action": "append"})
+
+
+def is_pattern(name: str) -> bool:
+    return any(one in name for one in "*?[")
+
+
+def fits(name: str, patterns: Iterable[str] | None) -> bool:
+    """Returns whether a group id fits a pattern; without patterns (None), all ids fit."""
+    return patterns is None or any(fnmatchcase(name, one) for one in patterns)
+
+
 def add_pasted(parser: argparse.ArgumentParser) -> None:
     """Adds the options for facts that the tables of Kafka's command and of rpk do not show."""
     pasted = parser.add_argument_group(
         "tables of kafka-consumer-groups.sh and rpk",
         "FILE may hold these, too (docs/paste.md). What they do not show is assumed, and set here.",
     )
-    add_table(pasted, _PASTED, topic=REPEATED, assume=REPEATED)
-
-
-_PASTED = """
---topic NAME=N: a topic has N partitions
---assume FIELD=VALUE: a field of docs/contract.md: assignor=sticky, members[NAME].topics=A,B, where
-  NAME is any id of the member, or members[*].rack_id=a
-"""
-
-
-def add_engine(parser: argparse.ArgumentParser) -> None:
-    """Adds the option that selects an engine; both engines return equal answers."""
-    text = "--engine: the compiled core, or the readable Python implementation (default: rust)"
-    add_table(parser, text, engine={"choices": ("rust", "reference"), "default": "rust"})
-
-
-def add_max_partitions(parser: argparse.ArgumentParser) -> None:
-    """Adds a limit on the number of partitions: a mistyped number must not use up the memory."""
-    text = "--max-partitions N: refuse groups with more than N partitions (default: %(default)s)"
-    add_table(parser, text, max_partitions={"type": whole(0), "default": MAX_PARTITIONS})
+    table = """
+    --topic NAME=N: a topic has N partitions
+    --assume FIELD=VALUE: a field of docs/contract.md: assignor=sticky, members[NAME].topics=A,B,
+      where NAME is any id of the member, or members[*].rack_id=a
+    """
+    add_table(pasted, table, topic=REPEATED, assume=REPEATED)
 
 
 def add_assignor(parser: argparse.ArgumentParser) -> None:
     """Adds the options that replace the group's own assignor and its leader."""
     names = ", ".join(planned_names())
     own = "(default: its own, as the leader's library has it)"
-    add_table(parser, f"--assignor NAME: as if the group ran this one: {names} {own}")
-    add_leader(parser)
+    add_table(parser, f"--assignor NAME: as if the group ran this one: {names} {own}\n--leader")
 
 
 def add_objective(parser: argparse.ArgumentParser) -> None:
-    """Adds the options of the assignors `balanced` and `weighted`."""
-    for option, (assignors, metavar, text) in _OBJECTIVE.items():
-        names = " or ".join(assignors)
-        parser.add_argument(f"--{option}", metavar=metavar, help=f"with --assignor {names}: {text}")
+    table = f"""
+    --prefer ORDER: with --assignor {BALANCED}: the criteria after the even load (default:
+      rack,moves,topics; with a budget, moves first)
+    --budget K: with --assignor {" or ".join(OURS)}: take at most so many partitions from their
+      owners, as 3 or 5%% (weighted: also none)
+    --tolerance SHARE: with --assignor {WEIGHTED}: let the fullest member be this far above the
+      least possible load (default: 5%%)
+    --min-gain SHARE: with --assignor {WEIGHTED}: take no partition unless this lowers the fullest
+      member's load so far (default: 10%%)
+    """
+    add_table(parser, table)
 
 
 _OBJECTIVE = {
-    "prefer": (
-        (BALANCED,),
-        "ORDER",
-        "the criteria after the even load (default: rack,moves,topics; with a budget, moves first)",
-    ),
-    "budget": (
-        OURS,
-        "K",
-        "take at most so many partitions from their owners, as 3 or 5%% (weighted: also none)",
-    ),
-    "tolerance": (
-        (WEIGHTED,),
-        "SHARE",
-        "let the fullest member be this far above the least possible load (default: 5%%)",
-    ),
-    "min-gain": (
-        (WEIGHTED,),
-        "SHARE",
-        "take no partition unless this lowers the fullest member's load so far (default: 10%%)",
-    ),
-}
+    "prefer": (BALANCED,), "budget": OURS, "tolerance": (WEIGHTED,), "min-gain": (WEIGHTED,),
+}  # fmt: skip
+"""An option of `add_objective` -> the assignors that have it."""
 
 
 def name_with_objective(args: argparse.Namespace) -> str | None:
     """Returns the assignor with its settings: `balanced?budget=5%`. Errors: GroupError."""
     settings = []
-    for option, (assignors, _, _) in _OBJECTIVE.items():
+    for option, assignors in _OBJECTIVE.items():
         value = getattr(args, option.replace("-", "_"))
         if value is not None and args.assignor not in assignors:
             names = " or ".join(assignors)
@@ -202,10 +210,3 @@ def name_with_objective(args: argparse.Namespace) -> str | None:
             settings.append(f"{option}={value}")
     name: str | None = args.assignor
     return f"{name}?{'&'.join(settings)}" if settings else name
-
-
-def add_leader(parser: argparse.ArgumentParser) -> None:
-    """Adds the option that names the leader; the leader's library decides which assignor runs."""
-    text = """--leader MEMBER: as if this member led its group: a member_id, also shortened as in
-      the tables, or a group_instance_id (default: the leader in FILE)"""
-    add_table(parser, text)

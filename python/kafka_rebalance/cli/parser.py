@@ -16,7 +16,6 @@ TYPE_CHECKING = False  # `typing` is slow to import; type checkers assume True
 if TYPE_CHECKING:
     from typing import Any, NoReturn
 
-
 PROG = "kafka-rebalance"
 
 COMMANDS = {
@@ -42,7 +41,8 @@ COMMANDS = {
     "mcp": "answer an agent's questions over the Model Context Protocol",
     "completion": "complete commands and options in a shell",
 }
-"""Each command with its line in the help; the module of that name has the command's options.
+"""Each command with its line in the help. The module of that name has the command's options; its
+docstring is the description in the help.
 
 The commands are in the order in which a new user needs them.
 """
@@ -50,54 +50,47 @@ The commands are in the order in which a new user needs them.
 _RESTARTS = re.compile("restart|rolling")
 """Words in the options that people try when they look for --bounce-members."""
 
-_LIVE = "--bootstrap-server broker:9092"
+_EXAMPLES = """
+demo
+snapshot --bootstrap-server broker:9092 > groups.jsonl
+snapshot --bootstrap-server broker:9093 --command-config client.properties
+describe --bootstrap-server broker:9092 --group payments
+describe groups.jsonl
+check groups.jsonl --fail-on warning --max-spread 2
+check groups.jsonl --group payments --add-members 2 --format github
+check --bootstrap-server broker:9092 --baseline known.json
+history records.jsonl.gz --broker-log server.log
+history records.parquet --group payments --what-if
+history records.jsonl.gz --output history.html
+explain payments-3 groups.jsonl --group payments --add-members 1
+plan groups.jsonl --group payments --add-members 2
+plan groups.jsonl --partitions payments=24
+plan --bootstrap-server broker:9092 --group payments --bounce-members --output plan.html
+scale groups.jsonl --group payments --members 8..20
+scale --bootstrap-server broker:9092 --group payments --rate payments=1200 --capacity 100
+rollout deployment.yaml groups.jsonl --group payments
+rollout deployment.yaml --bootstrap-server broker:9092 --group payments --setting on_sigterm=dies
+rollout deployment.yaml --bootstrap-server broker:9092 --group payments --gate --for 120
+compare --bootstrap-server broker:9092 --group payments --add-members 1
+watch --bootstrap-server broker:9092 --group payments --add-members 1 --rebalances 1
+exporter --bootstrap-server broker:9092
+exporter --bootstrap-server broker:9092 --group 'orders-*' --port 0
+simulate rolling-bounce --compare eager,cooperative,static
+simulate --from groups.jsonl --group payments --bounce-members --seeds 20
+connect --url http://worker:8083 --then "worker host:8083 leaves" --then 300s
+assign groups.jsonl --assignor sticky > assigned.jsonl
+fleet assign groups.jsonl assigned
+coordinator trace.txt
+serve --topic orders=6 --port 9092
+serve --topics-of groups.jsonl --port 0
+probe groups.jsonl --client confluent-kafka --assignor range
+mcp groups.jsonl
+mcp --bootstrap-server broker:9092
+completion bash
+"""
 EXAMPLES = {
-    "demo": ["demo"],
-    "snapshot": [
-        f"snapshot {_LIVE} > groups.jsonl",
-        "snapshot --bootstrap-server broker:9093 --command-config client.properties",
-    ],
-    "describe": [f"describe {_LIVE} --group payments", "describe groups.jsonl"],
-    "check": [
-        "check groups.jsonl --fail-on warning --max-spread 2",
-        "check groups.jsonl --group payments --add-members 2 --format github",
-        f"check {_LIVE} --baseline known.json",
-    ],
-    "history": [
-        "history records.jsonl.gz --broker-log server.log",
-        "history records.parquet --group payments --what-if",
-        "history records.jsonl.gz --output history.html",
-    ],
-    "explain": ["explain payments-3 groups.jsonl --group payments --add-members 1"],
-    "plan": [
-        "plan groups.jsonl --group payments --add-members 2",
-        "plan groups.jsonl --partitions payments=24",
-        f"plan {_LIVE} --group payments --bounce-members --output plan.html",
-    ],
-    "scale": [
-        "scale groups.jsonl --group payments --members 8..20",
-        f"scale {_LIVE} --group payments --rate payments=1200 --capacity 100",
-    ],
-    "rollout": [
-        "rollout deployment.yaml groups.jsonl --group payments",
-        f"rollout deployment.yaml {_LIVE} --group payments --setting on_sigterm=dies",
-        f"rollout deployment.yaml {_LIVE} --group payments --gate --for 120",
-    ],
-    "compare": [f"compare {_LIVE} --group payments --add-members 1"],
-    "watch": [f"watch {_LIVE} --group payments --add-members 1 --rebalances 1"],
-    "exporter": [f"exporter {_LIVE}", f"exporter {_LIVE} --group 'orders-*' --port 0"],
-    "simulate": [
-        "simulate rolling-bounce --compare eager,cooperative,static",
-        "simulate --from groups.jsonl --group payments --bounce-members --seeds 20",
-    ],
-    "connect": ['connect --url http://worker:8083 --then "worker host:8083 leaves" --then 300s'],
-    "assign": ["assign groups.jsonl --assignor sticky > assigned.jsonl"],
-    "fleet": ["fleet assign groups.jsonl assigned"],
-    "coordinator": ["coordinator trace.txt"],
-    "serve": ["serve --topic orders=6 --port 9092", "serve --topics-of groups.jsonl --port 0"],
-    "probe": ["probe groups.jsonl --client confluent-kafka --assignor range"],
-    "mcp": ["mcp groups.jsonl", f"mcp {_LIVE}"],
-    "completion": ["completion bash"],
+    name: [line for line in _EXAMPLES.splitlines() if line.partition(" ")[0] == name]
+    for name in COMMANDS
 }
 """The examples in the help of each command; a test parses them."""
 
@@ -202,6 +195,7 @@ def parser(given: Sequence[str]) -> argparse.ArgumentParser:
         command = commands.add_parser(name, help=COMMANDS[name], formatter_class=_Help)
         if name == word:
             module = import_module(f".{name}", __package__)
+            command.description = module.__doc__
             module.add_options(command)
             command.set_defaults(run=module.run, parser=command)
             shown = "\n".join(f"  {PROG} {example}" for example in EXAMPLES[name])

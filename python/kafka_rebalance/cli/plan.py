@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`kafka-rebalance plan`: plays the rebalances that changes of a group cause."""
+"""Predicts changes of a group, rebalance by rebalance, as Kafka would play them. Shows the kept,
+revoked and gained partitions of each member, the partitions without a reader, the balance
+afterwards, and the best possible one. Without changes: the next rebalance.
+"""
 
 import argparse
 from collections.abc import Sequence
@@ -12,20 +15,19 @@ from kafka_rebalance.errors import NotAffected
 from kafka_rebalance.group import contract
 from kafka_rebalance.group.spec import GroupSpec
 from kafka_rebalance.notes.all_notes import plan_notes
+from kafka_rebalance.notes.findings import Note
 from kafka_rebalance.notes.leaders import no_answer
-from kafka_rebalance.notes.note import Note
 from kafka_rebalance.plans.changes.change import Change
 from kafka_rebalance.plans.clients import unknown_libraries
 from kafka_rebalance.plans.leaders import LedPlan, has_no_answer, plans_by_leader
 from kafka_rebalance.plans.rebalance_plan import RebalancePlan, plan
 from kafka_rebalance.plans.samples import Samples
-from kafka_rebalance.report.text.names import shortened
+from kafka_rebalance.report.text.sentences import print_wrapped, shortened
 
 from .applications import add_planned, planned_application, replayed, show_plan
-from .groups import BadGroup, add_arguments, answers, given, report_bad
+from .groups import BadGroup, add_changes, add_input, answers, given, report_bad
 from .lines import draw
 from .options import add_assignor, add_objective, add_table, name_with_objective, path, whole
-from .plan_table import PlanTable
 from .tally import Tally
 from .weights import add_weights, only_weighted
 
@@ -36,32 +38,27 @@ _ON_THE_ASSIGNOR = ("no answer", "lists", "eager", "leader", "foreign")
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    parser.description = (
-        "Predicts changes of a group, rebalance by rebalance, as Kafka would play them. Shows the "
-        "kept, revoked and gained partitions of each member, the partitions without a reader, the "
-        "balance afterwards, and the best possible one. Without changes: the next rebalance."
-    )
-    add_asked(parser, _OPTIONS, samples=whole(0), output=path)
+    options = """
+    --curve: show how even the group could be if at most so many partitions were taken from their
+      owners, whatever the assignor
+    --samples N: predict again with N samples of what is guessed, as ids for new members (default: 8
+      to 32 in the table of one group, else 0)
+    --explain PARTITION: explain the owners of one partition, for example payments-3
+    --how-long: show seconds too: the simulator plays the changes, with the assumptions that it
+      prints
+    --all: show every member and round
+    --output FILE.html: draw the plan as an HTML page
+    """
+    add_asked(parser, options, samples=whole(0), output=path)
     parser.set_defaults(
         one_group="--explain, --curve and --output need one group: name it with --group"
     )
 
 
-_OPTIONS = """
---curve: show how even the group could be if at most so many partitions were taken from their
-  owners, whatever the assignor
---samples N: predict again with N samples of what is guessed, as ids for new members (default: 8 to
-  32 in the table of one group, else 0)
---explain PARTITION: explain the owners of one partition, for example payments-3
---how-long: show seconds too: the simulator plays the changes, with the assumptions that it prints
---all: show every member and round
---output FILE.html: draw the plan as an HTML page
-"""
-
-
 def add_asked(parser: argparse.ArgumentParser, table: str = "", **how: Any) -> None:
     """Adds the options for a group, its changes and its assignor, and the options of a `table`."""
-    add_arguments(parser)
+    add_input(parser)
+    add_changes(parser)
     add_assignor(parser)
     add_objective(parser)
     add_weights(parser)
@@ -81,7 +78,6 @@ class _Answer(NamedTuple):
 
     @property
     def problem(self) -> str:
-        """Returns why no member that can lead the group has an answer."""
         from kafka_rebalance.report.plans.notes import names_of
 
         return shortened(no_answer(self.led), names_of(self.led))
@@ -103,6 +99,8 @@ def run(args: argparse.Namespace) -> int:
         args.parser.error(f"argument --assignor: {misspelt(args.assignor)}")
     if args.output is not None and args.output.suffix != ".html":
         args.parser.error("argument --output: name a file that ends in .html")
+    from kafka_rebalance.report.plans.notes import PlanTable
+
     in_detail = args.explain is not None or args.output is not None
     only_one = in_detail or (args.curve and not args.json)
     tally = Tally()
@@ -129,7 +127,7 @@ def run(args: argparse.Namespace) -> int:
             print(contract.dumps(_json(answer, args, not_affected, alone=alone)), flush=True)
         elif not only_one and answer is not first:
             for one in (answer,) if table.rows else (first, answer):
-                table.add(one.planned)
+                table.add(one.planned, plan_notes(one.planned, cheap=True))
     if first is not None and only_one and args.json:
         print(contract.dumps(_json(first, args, left_out, alone=True)))
     elif first is not None and not (args.json or table.rows):
@@ -187,7 +185,6 @@ def _show(answer: _Answer, args: argparse.Namespace) -> None:
     from kafka_rebalance.report.plans.figures import print_curve, times_text
     from kafka_rebalance.report.plans.notes import FIRST, SAID_ELSEWHERE, names_of, print_notes
     from kafka_rebalance.report.plans.plan import print_explanation, print_plan
-    from kafka_rebalance.report.text.sentences import print_wrapped
 
     planned = answer.planned
     if args.curve:

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`kafka-rebalance probe`: a real client leads made-up groups; the command prints its answers."""
+"""Reads groups as JSON lines, lets a real client lead each of them, and writes its answer as a
+result line, in order. Nothing is assigned: the members are invented. Needs the extra `serve`.
+"""
 
 import argparse
 import asyncio
@@ -11,8 +13,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 from kafka_rebalance.errors import GroupError, WireError
-from kafka_rebalance.report.text.names import counted
-from kafka_rebalance.report.text.sentences import print_sentence
+from kafka_rebalance.report.text.sentences import counted, print_sentence
 from kafka_rebalance.serve.probe_workers import CONSUMERS, PATIENCE_S
 
 from . import of_errors
@@ -25,30 +26,23 @@ if TYPE_CHECKING:  # `--help` works without the extra
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    parser.description = (
-        "Reads groups as JSON lines, lets a real client lead each of them, and writes its answer "
-        "as a result line, in order. Nothing is assigned: the members are invented. Needs the "
-        "extra `serve`."
-    )
     add_table(parser, "file FILE: contract lines; - for standard input")
     names = sorted(CONSUMERS)
+    clients = """
+    --client LIBRARY: a Python library: {}
+    --command LINE: a program that subscribes to a topic; {{address}} and {{assignor}} are put in
+    """
     add_table(
         parser.add_mutually_exclusive_group(required=True),
-        _CLIENTS.format(", ".join(names)),
+        clients.format(", ".join(names)),
         client={"choices": names},
         command=_command,
     )
-    add_table(parser, _OPTIONS, patience={"type": whole(1), "default": int(PATIENCE_S)})
-
-
-_CLIENTS = """
---client LIBRARY: a Python library: {}
---command LINE: a program that subscribes to a topic; {{address}} and {{assignor}} are put in
-"""
-_OPTIONS = """
---assignor NAME: for all groups, not their own
---patience S: a group without an answer for S seconds is an error (default: %(default)s)
-"""
+    options = """
+    --assignor NAME: for all groups, not their own
+    --patience S: a group without an answer for S seconds is an error (default: %(default)s)
+    """
+    add_table(parser, options, patience={"type": whole(1), "default": int(PATIENCE_S)})
 
 
 def _command(text: str) -> str:
@@ -73,15 +67,13 @@ async def _probe(args: argparse.Namespace) -> int:
     start = time.monotonic()
     with open_input(args.file) as source:
         cases = (_case(line, args.assignor) for _, line in group_lines(source, args))
-        for protocol, run_of in groupby(cases, key=_protocol):
-            if protocol is None:
-                results: Any = _each(run_of)
-            else:
+        for protocol, run_of in groupby(cases, lambda one: getattr(one, "protocol", None)):
+            client = None
+            if protocol is not None:
                 client = ProbedClient(
                     protocol, library=args.client, command=args.command, patience_s=args.patience
                 )
-                results = _led(client, run_of)
-            async for result in results:
+            async for result in _results(client, run_of):
                 print(json.dumps(result, ensure_ascii=False), flush=True)
                 groups += 1
                 bad += "error" in result
@@ -101,16 +93,12 @@ def _case(line: bytes | None, assignor: str | None) -> "ProbeCase | dict[str, An
         return {"group_id": None, "error": str(error)}
 
 
-def _protocol(case: "ProbeCase | dict[str, Any]") -> str | None:
-    return None if isinstance(case, dict) else case.protocol
-
-
-async def _each(results: Iterator[Any]) -> Any:
-    for one in results:
-        yield one
-
-
-async def _led(client: "ProbedClient", cases: Iterator[Any]) -> Any:
+async def _results(client: "ProbedClient | None", cases: Iterator[Any]) -> Any:
+    """Yields the client's answers; without a client, the cases, which are error lines."""
+    if client is None:
+        for line in cases:
+            yield line
+        return
     async with client:
         async for result in client.results(cases):
             yield result

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`kafka-rebalance rollout`: plays a deploy on Kubernetes, or waits until a group is as planned."""
+"""Plays the deploy of a Deployment or StatefulSet as Kubernetes would make it, and prints what it
+does to the group, and which settings make it cheaper. With --gate, it waits until a live group is
+stable, as planned; then the exit code is 0, else 4.
+"""
 
 import argparse
 from functools import partial
@@ -29,35 +32,28 @@ _EVERY_S = 0.5
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    parser.description = (
-        "Plays the deploy of a Deployment or StatefulSet as Kubernetes would make it, and prints "
-        "what it does to the group, and which settings make it cheaper. With --gate, it waits "
-        "until a live group is stable, as planned; then the exit code is 0, else 4."
-    )
     add_table(parser, "manifest MANIFEST: YAML; - for standard input")
     add_input(parser)
     setting = {"dest": "member", **REPEATED}
     rate = {"type": of_topic, "action": "append"}
-    add_table(parser, _OPTIONS, replicas=whole(1), setting=setting, rate=rate)
+    options = """
+    --name NAME: which workload, if there are several
+    --replicas N: pods, if an autoscaler sets their number
+    --setting SETTING=VALUE: of pods: pod_start=2s, start_up=8s, shut_down=1s, on_sigterm=closes,
+      dies or ignores; of members, as in `simulate --member`: session_timeout=45s, process=500ms; of
+      brokers: group_consumer_session_timeout=45s (repeatable)
+    --rate TOPIC=N: records a second
+    """
+    add_table(parser, options, replicas=whole(1), setting=setting, rate=rate)
     gate: dict[str, Any] = {"for": {"type": seconds, "default": 300, "dest": "for_s"}}
     gate["per_pod"] = {"type": whole(1), "default": 1}
-    add_table(parser.add_argument_group("gate"), _GATE, **gate)
+    table = """
+    --gate: wait until the group is as planned
+    --for S: wait at most S seconds (default: %(default)s)
+    --per-pod N: members of a pod
+    """
+    add_table(parser.add_argument_group("gate"), table, **gate)
     parser.set_defaults(changes=[])
-
-
-_OPTIONS = """
---name NAME: which workload, if there are several
---replicas N: pods, if an autoscaler sets their number
---setting SETTING=VALUE: of pods: pod_start=2s, start_up=8s, shut_down=1s, on_sigterm=closes, dies
-  or ignores; of members, as in `simulate --member`: session_timeout=45s, process=500ms; of brokers:
-  group_consumer_session_timeout=45s (repeatable)
---rate TOPIC=N: records a second
-"""
-_GATE = """
---gate: wait until the group is as planned
---for S: wait at most S seconds (default: %(default)s)
---per-pod N: members of a pod
-"""
 
 
 def run(args: argparse.Namespace) -> int:

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`kafka-rebalance scale`: shows which numbers of members help, and what each step costs."""
+"""Shows which numbers of members help, which bring nothing, and what the step from the present
+members to each of them costs: moves, partitions without a reader, seconds.
+"""
 
 import argparse
 from collections.abc import Mapping
@@ -11,7 +13,7 @@ from kafka_rebalance.scaling.counts import Scaled, scale
 
 from .groups import add_input, answers
 from .lines import draw
-from .options import add_leader, add_table, cluster_configs, of_topic, path, whole
+from .options import add_table, cluster_configs, of_topic, path, whole
 from .tally import Tally
 from .weights import add_weights
 
@@ -19,25 +21,19 @@ _MOST_COUNTS = 1000
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    parser.description = (
-        "Shows which numbers of members help, which bring nothing, and what the step from the "
-        "present members to each of them costs: moves, partitions without a reader, seconds."
-    )
     add_input(parser)
     load = {"type": of_topic, "action": "append"}
-    add_table(parser, _OPTIONS, members=_counts, rate=load, lag=load, capacity=whole(1))
-    add_leader(parser)
+    options = """
+    --members N..M: such as 1..20, 4..32/4 (4 in each pod) or 4,8,12 (default: to twice the present)
+    --rate TOPIC=N: records a second that arrive in a topic
+    --lag TOPIC=N: records not yet read in a topic (default: the cluster's, with --group)
+    --capacity N: records a second that one member can read
+    --leader
+    """
+    add_table(parser, options, members=_counts, rate=load, lag=load, capacity=whole(1))
     add_weights(parser, of_members=False)
     add_table(parser, "--output FILE.html: draw the counts as an HTML page", output=path)
     parser.set_defaults(changes=[])
-
-
-_OPTIONS = """
---members N..M: such as 1..20, 4..32/4 (4 in each pod) or 4,8,12 (default: to twice the present)
---rate TOPIC=N: records a second that arrive in a topic
---lag TOPIC=N: records not yet read in a topic (default: the cluster's, with --group)
---capacity N: records a second that one member can read
-"""
 
 
 def run(args: argparse.Namespace) -> int:

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`kafka-rebalance serve`: runs a broker for tests of consumers, with records in memory."""
+"""Runs one broker behind a TCP port, so that unmodified clients can produce, subscribe, rebalance,
+and commit. For tests and studies: without --log-dir, groups, offsets and records are lost when it
+ends. Needs the extra `serve`.
+"""
 
 import argparse
 import asyncio
@@ -14,56 +17,39 @@ from typing import TYPE_CHECKING, Any
 from kafka_rebalance.coordinator.config import CoordinatorConfig
 from kafka_rebalance.errors import GroupError
 from kafka_rebalance.group.spec import GroupSpec
-from kafka_rebalance.report.text.names import counted
-from kafka_rebalance.report.text.sentences import print_sentence
+from kafka_rebalance.report.text.sentences import counted, print_sentence
 
 from . import DONE
 from .lines import group_lines, required
-from .options import MOST_DIGITS, REPEATED, add_table, topic_count, whole
+from .options import PORT, REPEATED, add_table, topic_count, whole
 
 if TYPE_CHECKING:  # `--help` works without the extra
     from kafka_rebalance.serve.cluster import ServedTopic
     from kafka_rebalance.serve.server import Server
 
-_MOST_PORT = 65_535
-
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    parser.description = (
-        "Runs one broker behind a TCP port, so that unmodified clients can produce, subscribe, "
-        "rebalance, and commit. For tests and studies: without --log-dir, groups, offsets and "
-        "records are lost when it ends. Needs the extra `serve`."
-    )
     delay_ms = CoordinatorConfig().group_initial_rebalance_delay_ms
+    options = """
+    --topic NAME=N: a topic with N partitions
+    --topics-of FILE: the topics of the groups in a snapshot
+    --host: address (default: %(default)s)
+    --port: 0: any free one (default: %(default)s)
+    --initial-delay-ms MS: group.initial.rebalance.delay.ms (default: %(default)s)
+    --log-dir DIR: keep groups, offsets and records in DIR, and read them
+    --auto-create N: a client that asks for an unknown topic makes it, with N partitions
+    """
     add_table(
         parser,
-        _OPTIONS,
+        options,
         topic=REPEATED,
         topics_of=Path,
         host={"default": "127.0.0.1"},
-        port={"type": port, "default": 9092},
+        port={"type": PORT, "default": 9092},
         initial_delay_ms={"type": whole(0), "default": delay_ms},
         log_dir=Path,
         auto_create={"type": whole(0), "default": 0},
     )
-
-
-_OPTIONS = """
---topic NAME=N: a topic with N partitions
---topics-of FILE: the topics of the groups in a snapshot
---host: address (default: %(default)s)
---port: 0: any free one (default: %(default)s)
---initial-delay-ms MS: group.initial.rebalance.delay.ms (default: %(default)s)
---log-dir DIR: keep groups, offsets and records in DIR, and read them
---auto-create N: a client that asks for an unknown topic makes it, with N partitions
-"""
-
-
-def port(text: str) -> int:
-    value = int(text) if text.isascii() and text.isdigit() and len(text) <= MOST_DIGITS else -1
-    if not 0 <= value <= _MOST_PORT:
-        raise argparse.ArgumentTypeError(f"{text} is not a port from 0 to {_MOST_PORT}")
-    return value
 
 
 def run(args: argparse.Namespace) -> int:

@@ -1,15 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`kafka-rebalance simulate`: plays rebalances in virtual time, before they really happen."""
+"""Runs a scenario (a TOML file, or the name of a ready one) and prints every rebalance, with the
+time that partitions had no reader.
+"""
 
 import argparse
 import dataclasses
 import json
 import sys
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from kafka_rebalance.errors import GroupError, did_you_mean
 from kafka_rebalance.group.declared_types import milliseconds
 from kafka_rebalance.group.spec import GroupSpec
+from kafka_rebalance.report.text.sentences import print_note, print_wrapped
+from kafka_rebalance.report.text.terminal import progress_bar
 from kafka_rebalance.simulator.playable import PLAYABLE
 
 from . import DONE, SOME_ERRORS
@@ -32,45 +39,40 @@ _FORMATS = (".html", ".parquet")
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    parser.description = (
-        "Runs a scenario (a TOML file, or the name of a ready one) and prints every rebalance, "
-        "with the time that partitions had no reader."
-    )
     how: dict[str, Any] = {"scenario": {"nargs": "?"}, "from": {"dest": "source"}}
-    add_table(parser, _PLAYED, **how)
+    table = """
+    scenario: a file, the name of a ready scenario, or - for standard input
+    --list: list the ready scenarios
+    --from FILE: make a scenario from a group of FILE (contract lines, as `snapshot` writes them; -
+      for standard input): its topics, members, assignor and racks, with the changes below
+    """
+    add_table(parser, table, **how)
     add_cluster(parser, instead="; one of its groups is played, as with --from")
-    add_table(parser, _OF_GROUP, member=REPEATED)
+    of_group = """
+    --group G: with --from and --bootstrap-server: which group
+    --member SETTING=VALUE: with a group: a setting that contract lines do not contain, for example
+      session_timeout=10s or process=500ms (repeatable)
+    """
+    add_table(parser, of_group, member=REPEATED)
     add_changes(parser, PLAYABLE)
     add_pasted(parser)
     add_planned(parser)
     parser.set_defaults(engine="rust")
-    add_table(parser, _RUNS, seed={"type": int}, seeds=whole(1), output=path)
-
-
-_PLAYED = """
-scenario: a file, the name of a ready scenario, or - for standard input
---list: list the ready scenarios
---from FILE: make a scenario from a group of FILE (contract lines, as `snapshot` writes them; - for
-  standard input): its topics, members, assignor and racks, with the changes below
-"""
-_OF_GROUP = """
---group G: with --from and --bootstrap-server: which group
---member SETTING=VALUE: with a group: a setting that contract lines do not contain, for example
-  session_timeout=10s or process=500ms (repeatable)
-"""
-_RUNS = f"""
---json: print each run as one JSON object
---trace: print every message, callback and change of state
---seed: show the run of this seed (default: the median of 5)
---seeds N: run N seeds, beginning with the scenario's own, and print every figure as a range
---compare A,B,…: run the scenario with other kinds of members, side by side: {", ".join(_VARIANTS)}
-  (eager, cooperative and static members have the classic protocol, consumer and static-consumer
-  members the consumer protocol; static members are cooperative, all others dynamic)
---costs START/STOP,…: run the scenario with other times for starting and stopping a partition or
-  task, side by side: 50ms/20ms,200ms/100ms
---output FILE: FILE.html: draw the holder of each partition over time; FILE.parquet: write the
-  holders as rows
-"""
+    runs = f"""
+    --json: print each run as one JSON object
+    --trace: print every message, callback and change of state
+    --seed: show the run of this seed (default: the median of 5)
+    --seeds N: run N seeds, beginning with the scenario's own, and print every figure as a range
+    --compare A,B,…: run the scenario with other kinds of members, side by side:
+      {", ".join(_VARIANTS)} (eager, cooperative and static members have the classic protocol,
+      consumer and static-consumer members the consumer protocol; static members are cooperative,
+      all others dynamic)
+    --costs START/STOP,…: run the scenario with other times for starting and stopping a partition or
+      task, side by side: 50ms/20ms,200ms/100ms
+    --output FILE: FILE.html: draw the holder of each partition over time; FILE.parquet: write the
+      holders as rows
+    """
+    add_table(parser, runs, seed={"type": int}, seeds=whole(1), output=path)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -79,7 +81,6 @@ def run(args: argparse.Namespace) -> int:
         return DONE
     from kafka_rebalance.simulator.scenario_files import load
 
-    _check_source(args)
     _check(args)
     if args.scenario is None:
         args.file, noted = args.source, Leaderless()
@@ -114,37 +115,41 @@ def run(args: argparse.Namespace) -> int:
     seed, of_seeds = (scenario.seed, "") if is_one else _median_seed(name, first)
     runs = {name: _play(name, one, seed, of_seeds) for name, one in scenarios.items()}
     _print_runs(runs, as_json=args.json)
-    if args.output is not None:
-        with written(args.output) as path:
-            _write(runs, path)
+    _write(runs, args.output)
     return DONE
 
 
 def _print_ready() -> None:
-    from kafka_rebalance.report.text.sentences import print_wrapped
     from kafka_rebalance.simulator.scenario_files import load, ready
 
     for name in ready():
         print_wrapped(f"{name:24}{load(name).title}", more=" " * 24)
 
 
-def _check_source(args: argparse.Namespace) -> None:
-    """Refuses a command line without exactly one source: a scenario, a file or a cluster."""
+def _check(args: argparse.Namespace) -> None:
+    """Reports wrong usage before anything is played."""
+    usage = args.parser.error
     if [args.scenario, args.source, args.bootstrap_server].count(None) != 2:
-        args.parser.error(
-            "give a scenario (--list has the ready ones), --from FILE, or --bootstrap-server"
-        )
+        usage("give a scenario (--list has the ready ones), --from FILE, or --bootstrap-server")
     if args.scenario is not None and (args.group or args.member or args.changes):
-        args.parser.error(
-            "--group, --member and changes need --from or --bootstrap-server; a scenario has its "
-            "own"
-        )
+        own = "a scenario has its own"
+        usage(f"--group, --member and changes need --from or --bootstrap-server; {own}")
+    if args.seeds is not None and (args.trace or args.output):
+        usage("--seeds: not with --trace or --output, which show one run")
+    if args.trace and (args.json or args.output or args.compare or args.costs):
+        usage("--trace: not with --json, --output, --compare or --costs")
+    if args.output is None:
+        return
+    if args.output.suffix not in _FORMATS:
+        usage(f"--output: name a file that ends in {', '.join(_FORMATS)}")
+    if args.output.is_dir() or not args.output.parent.is_dir():
+        usage(f"--output: {args.output} cannot be written; does its directory exist?")
 
 
 def _print_runs(runs: dict[str, "Run"], *, as_json: bool) -> None:
     if as_json:
         for name, one in runs.items():
-            print(json.dumps(_json(name, one)))
+            print(json.dumps(_plain(_json(name, one))))
         return
     from kafka_rebalance.report.runs.run import print_comparison, print_run
 
@@ -174,17 +179,15 @@ def _simulate_application(args: argparse.Namespace, group: GroupSpec, applicatio
         text = error_text(error, args.changes).replace("restore_rate:", "--restore-rate:")
         raise GroupError(_where(args), f"{group.group_id}: {text}") from None
     if args.json:
-        print(json.dumps(_json("", run) | {"summary": summary(plan, run), "plan": plan.to_dict()}))
+        played = _plain(_json("", run) | {"summary": summary(plan, run)})
+        print(json.dumps(played | {"plan": plan.to_dict()}))
     else:
         print_application_run(plan, run)
-    if args.output is not None:
-        with written(args.output) as path:
-            _write({"": run}, path)
+    _write({"": run}, args.output)
     return DONE
 
 
 def _from_group(args: argparse.Namespace, group: GroupSpec) -> "Scenario":
-    """Returns a scenario made from the selected group."""
     from kafka_rebalance.simulator.from_group import scenario_from_group
     from kafka_rebalance.simulator.scenario_files import member_settings
 
@@ -195,7 +198,6 @@ def _from_group(args: argparse.Namespace, group: GroupSpec) -> "Scenario":
     except GroupError as error:
         raise GroupError(where, f"{group.group_id}: {error_text(error, args.changes)}") from None
     from kafka_rebalance.notes.lost_rack import lost_rack
-    from kafka_rebalance.report.text.sentences import print_note
 
     for note in lost_rack(group, map(str, args.changes)):
         print_note(note.text)
@@ -204,40 +206,27 @@ def _from_group(args: argparse.Namespace, group: GroupSpec) -> "Scenario":
 
 def _run_seeds(args: argparse.Namespace, scenarios: dict[str, "Scenario"]) -> None:
     """Plays every scenario with N seeds, the scenario's own seed first, and prints the results."""
-    runs = {name: _play_seeds(name, one, args.seeds or 5) for name, one in scenarios.items()}
+    from kafka_rebalance.simulator.seeds import SeedRuns, simulate_seeds
+
+    runs, count = dict[str, SeedRuns](), args.seeds or 5
+    for name, one in scenarios.items():
+        with _progress(name, one, count) as progress:
+            seeds = range(one.seed, one.seed + count)
+            runs[name] = simulate_seeds(one, seeds, progress=progress)
     if args.json:
         for name, each in runs.items():
-            print(json.dumps(_seeds_json(name, each)))
+            print(json.dumps(_plain(_seeds_json(name, each))))
         return
     from kafka_rebalance.report.runs.run import print_seeds
 
     print_seeds(runs)
 
 
-def _play_seeds(name: str, scenario: "Scenario", count: int) -> "SeedRuns":
-    from kafka_rebalance.report.text.terminal import time_progress
-    from kafka_rebalance.simulator.seeds import simulate_seeds
-
-    with time_progress(name or "simulating", scenario.until_ms * count) as update:
-        return simulate_seeds(
-            scenario,
-            range(scenario.seed, scenario.seed + count),
-            progress=lambda before, now_ms: update(before * scenario.until_ms + now_ms),
-        )
-
-
-def _check(args: argparse.Namespace) -> None:
-    """Reports wrong usage before anything is played."""
-    if args.seeds is not None and (args.trace or args.output):
-        args.parser.error("--seeds: not with --trace or --output, which show one run")
-    if args.trace and (args.json or args.output or args.compare or args.costs):
-        args.parser.error("--trace: not with --json, --output, --compare or --costs")
-    if args.output is None:
-        return
-    if args.output.suffix not in _FORMATS:
-        args.parser.error(f"--output: name a file that ends in {', '.join(_FORMATS)}")
-    if args.output.is_dir() or not args.output.parent.is_dir():
-        args.parser.error(f"--output: {args.output} cannot be written; does its directory exist?")
+@contextmanager
+def _progress(name: str, scenario: "Scenario", runs: int) -> Iterator[Callable[[int, int], None]]:
+    """Shows progress; call the yielded function with the finished runs, and the ms in this run."""
+    with progress_bar(name or "simulating", scenario.until_ms * runs) as update:
+        yield lambda before, now_ms: update(before * scenario.until_ms + now_ms)
 
 
 def _scenarios(args: argparse.Namespace, scenario: "Scenario") -> dict[str, "Scenario"]:
@@ -282,62 +271,56 @@ def _variant(scenario: "Scenario", name: str) -> "Scenario":
 
 
 def _play(name: str, scenario: "Scenario", seed: int, of_seeds: str) -> "Run":
-    from kafka_rebalance.report.text.terminal import time_progress
     from kafka_rebalance.simulator.seeds import of_seed
     from kafka_rebalance.simulator.simulation import simulate
 
-    with time_progress(name or "simulating", scenario.until_ms) as progress:
-        run = simulate(of_seed(scenario, seed, scenario.seed), progress=progress)
+    with _progress(name, scenario, 1) as progress:
+        run = simulate(of_seed(scenario, seed, scenario.seed), progress=partial(progress, 0))
     return dataclasses.replace(run, of_seeds=of_seeds)
 
 
 def _median_seed(name: str, scenario: "Scenario") -> tuple[int, str]:
-    from kafka_rebalance.report.text.terminal import time_progress
     from kafka_rebalance.simulator.seeds import MEDIAN_OF, median_seed
 
-    with time_progress(name or "simulating", scenario.until_ms * MEDIAN_OF) as update:
-        return median_seed(
-            scenario, progress=lambda before, now_ms: update(before * scenario.until_ms + now_ms)
-        )
+    with _progress(name, scenario, MEDIAN_OF) as progress:
+        return median_seed(scenario, progress=progress)
 
 
-def _write(runs: dict[str, "Run"], path: "Path") -> None:
-    if path.suffix == ".parquet":
-        from kafka_rebalance.report.runs.parquet import write_runs
+def _write(runs: dict[str, "Run"], output: "Path | None") -> None:
+    if output is None:
+        return
+    from kafka_rebalance.report.runs.files import runs_page, write_runs
 
-        write_runs(runs, path)
-    else:
-        from kafka_rebalance.report.runs.page import runs_page
+    with written(output) as part:
+        if output.suffix == ".parquet":
+            write_runs(runs, part)
+        else:
+            part.write_text(runs_page(runs), encoding="utf-8")
 
-        path.write_text(runs_page(runs), encoding="utf-8")
+
+def _plain(value: Any) -> Any:
+    """Returns a value of JSON; dataclasses and named tuples in it become objects."""
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        value = dataclasses.asdict(value)
+    elif isinstance(value, tuple) and hasattr(value, "_asdict"):
+        value = value._asdict()
+    if isinstance(value, Mapping):
+        return {key: _plain(one) for key, one in value.items()}
+    return [*map(_plain, value)] if isinstance(value, list | tuple) else value
 
 
 def _seeds_json(name: str, runs: "SeedRuns") -> dict[str, Any]:
-    from kafka_rebalance.simulator.seeds import Spread
-
+    columns = zip(runs.seeds, runs.totals, runs.parts, runs.crashed, strict=True)
     return {
         "title": runs.title,
         "assumed": runs.assumed,
         "run": name or None,
-        "seeds": list(runs.seeds),
-        "totals": {field: dataclasses.asdict(one) for field, one in runs.spreads().items()},
-        "happenings": [
-            {
-                field: dataclasses.asdict(one) if isinstance(one, Spread) else one
-                for field, one in each._asdict().items()
-            }
-            for each in runs.part_spreads()
-        ],
+        "seeds": runs.seeds,
+        "totals": runs.spreads(),
+        "happenings": runs.part_spreads(),
         "by_seed": [
-            {
-                "seed": seed,
-                "totals": dataclasses.asdict(sums),
-                "happenings": [each._asdict() for each in parts],
-                "crashed": crashed,
-            }
-            for seed, sums, parts, crashed in zip(
-                runs.seeds, runs.totals, runs.parts, runs.crashed, strict=True
-            )
+            {"seed": seed, "totals": sums, "happenings": parts, "crashed": crashed}
+            for seed, sums, parts, crashed in columns
         ],
     }
 
@@ -352,16 +335,13 @@ def _json(name: str, run: "Run") -> dict[str, Any]:
         "of_seeds": run.of_seeds or None,
         "run": name or None,
         "summary": f"{run.title}: {run.summary}",
-        "totals": dataclasses.asdict(totals(run)),
-        "settlings": [one._asdict() for one in settlings(run)],
+        "totals": totals(run),
+        "settlings": settlings(run),
         "rebalances": [
-            {
-                **dataclasses.asdict(one),
-                "stopped": [each._asdict() for each in stopped.get(one.number, [])],
-            }
+            {**dataclasses.asdict(one), "stopped": stopped.get(one.number, [])}
             for one in run.rebalances
         ],
-        "holds": [one._asdict() for one in run.holds],
-        "gaps": [one._asdict() for one in run.gaps],
-        "crashed": dict(run.crashed),
+        "holds": run.holds,
+        "gaps": run.gaps,
+        "crashed": run.crashed,
     }

@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`kafka-rebalance snapshot`: writes the groups of a live cluster as contract lines."""
+"""Reads the groups of a live cluster whose members own partitions, and writes one contract line for
+each: the input of the other commands. These are classic consumer groups, consumer groups that the
+broker assigns (KIP-848), share groups and streams groups. Changes nothing on the cluster and joins
+no group.
+"""
 
 import argparse
 from collections.abc import Callable, Iterable, Iterator
@@ -11,8 +15,7 @@ from kafka_rebalance.assignors.registry import FOREIGN
 from kafka_rebalance.errors import GroupError
 from kafka_rebalance.group import contract
 from kafka_rebalance.group.spec import GroupSpec
-from kafka_rebalance.report.text.names import counted
-from kafka_rebalance.report.text.sentences import print_note
+from kafka_rebalance.report.text.sentences import counted, print_note
 from kafka_rebalance.report.text.terminal import item_progress
 
 from . import of_errors
@@ -30,21 +33,13 @@ _MOVING = {
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    parser.description = (
-        "Reads the groups of a live cluster whose members own partitions, and writes one contract "
-        "line for each: the input of the other commands. These are classic consumer groups, "
-        "consumer groups that the broker assigns (KIP-848), share groups and streams groups. "
-        "Changes nothing on the cluster and joins no group."
-    )
     add_cluster(parser)
-    add_table(parser, _OPTIONS, group={"action": "append"})
-
-
-_OPTIONS = """
---group G: only this group (repeatable); default: every group that has members
---leaders: read who leads, too: from __consumer_offsets, on which the user needs Read; this reads
-  the whole partitions of the groups
-"""
+    options = """
+    --group G: only this group (repeatable); default: every group that has members
+    --leaders: read who leads, too: from __consumer_offsets, on which the user needs Read; this
+      reads the whole partitions of the groups
+    """
+    add_table(parser, options, group={"action": "append"})
 
 
 def run(args: argparse.Namespace) -> int:

@@ -5,7 +5,7 @@ import argparse
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import field
-from typing import Any, NamedTuple
+from typing import Literal, NamedTuple
 
 from kafka_rebalance.assignors.registry import FOREIGN, STREAM
 from kafka_rebalance.frozen import Mutable
@@ -15,40 +15,29 @@ from kafka_rebalance.group.spec import first_of
 from kafka_rebalance.notes.grown_sources import STOPS
 from kafka_rebalance.plans.affected import is_already
 from kafka_rebalance.plans.group_kinds import NOT_PLAYED
-from kafka_rebalance.report.text.names import counted
-from kafka_rebalance.report.text.sentences import print_note
+from kafka_rebalance.report.text.sentences import counted, print_note, print_wrapped
 
 from . import SOME_ERRORS, of_errors
 from .lines import Leaderless
 
 
-class LeftOut(NamedTuple):
-    """A group of Kafka Streams for which nothing is played. `to_dict` is its JSON line."""
+class Unplayed(NamedTuple):
+    """A group for which nothing is played; `why` is the value of `key` in its JSON line.
+
+    "result": a group that has no members after the changes, or cannot switch its protocol;
+    "left_out": a group of Kafka Streams. `kind` is the kind of its problem in `check`.
+    """
 
     group_id: str
+    key: Literal["result", "left_out"]
     why: str
-
-    def to_dict(self) -> dict[str, Any]:
-        return {"group_id": self.group_id, "left_out": self.why}
-
-
-class Emptied(NamedTuple):
-    """A group that has no members after the changes. `result` is the sentence that reports it."""
-
-    group_id: str
-    result: str
+    kind: str = "error"
 
     def show(self, *, as_json: bool) -> None:
         if as_json:
-            print(contract.dumps(self._asdict()), flush=True)
-        else:
-            from kafka_rebalance.report.text.sentences import print_wrapped
-
-            print_wrapped(f"{self.group_id}: {self.result}", "", "  ")
-
-
-class CannotSwitch(Emptied):
-    """A group that cannot switch its protocol. `result` is the reason."""
+            print(contract.dumps({"group_id": self.group_id, self.key: self.why}), flush=True)
+        elif self.key == "result":  # below the report, a sentence counts the others
+            print_wrapped(f"{self.group_id}: {self.why}", "", "  ")
 
 
 def unchanged(group_id: str, lines: Sequence[str]) -> str:
@@ -78,7 +67,7 @@ class Tally(Mutable):
     not_affected  change -> the number of groups that it does not affect, and the first reason
     switched      whether a switch was left out, because a group already has its target
     led           groups with a member whose id, or shortened id, equals `--leader`
-    streams       the reason (`LeftOut`) -> the ids of the groups that were left out for it
+    streams       the reason (`Unplayed`) -> the ids of the groups that were left out for it
     leaderless    the partitions without a leader in the groups' topics
     libraries     an unknown client library -> the number of groups with members or a leader of it
     """
@@ -105,12 +94,14 @@ class Tally(Mutable):
 
     def lines(self) -> list[str]:
         """Returns lines such as `Not affected by partitions orders=24: 19 groups.`"""
-        lines = [
-            first if self.groups == 1 else f"{change}: {counted(count, 'group')}"
-            for change, (count, first) in self.not_affected.items()
-        ]
-        lines = [f"Not affected by {one}." for one in lines]
-        return [*lines, *(_left_out(ids, why) for why, ids in self.streams.items())]
+        lines = list[str]()
+        for change, (count, first) in self.not_affected.items():
+            by = first if self.groups == 1 else f"{change}: {counted(count, 'group')}"
+            lines.append(f"Not affected by {by}.")
+        for why, ids in self.streams.items():
+            which = _WHY[why].format(first_of(ids, _GROUPS_NAMED))
+            lines.append(f"Left out: {counted(len(ids), 'group')} {which}.")
+        return lines
 
     def finish(self, args: argparse.Namespace) -> int:
         """Prints the counts (errors on standard error), and returns the exit code."""
@@ -122,16 +113,11 @@ class Tally(Mutable):
                 "planned here"
             )
         is_said = self.groups == self.unaffected == 1
-        lines = [] if args.json or is_said else self.lines()
-        if lines:
-            from kafka_rebalance.report.text.sentences import print_wrapped
-
-            for line in lines:
-                print_wrapped(line)
+        for line in () if args.json or is_said else self.lines():
+            print_wrapped(line)
         self.leaderless.show()
         if self.bad:
-            problem = f"{self.bad} of {counted(self.groups, 'group')} had errors"
-            print_note(problem)
+            print_note(f"{self.bad} of {counted(self.groups, 'group')} had errors")
         without = self.unaffected + sum(map(len, self.streams.values()))
         if without and without + self.unreadable == self.groups:
             problem = "; ".join(first for _, first in self.not_affected.values())
@@ -148,8 +134,3 @@ class Tally(Mutable):
             print_note(problem)
             return SOME_ERRORS
         return of_errors(self.bad)
-
-
-def _left_out(ids: Sequence[str], why: str) -> str:
-    names = first_of(ids, _GROUPS_NAMED)
-    return f"Left out: {counted(len(ids), 'group')} {_WHY[why].format(names)}."

@@ -6,7 +6,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import field, replace
-from fnmatch import fnmatchcase
+from itertools import chain
 from typing import TYPE_CHECKING, get_args
 
 from kafka_rebalance.assignors.registry import SERVER_SIDE
@@ -19,14 +19,14 @@ from kafka_rebalance.group.spec import GroupSpec
 from kafka_rebalance.notes.findings import FINDINGS, SEVERITIES
 from kafka_rebalance.present import triage
 from kafka_rebalance.present.description import Description, describe, read_partitions
+from kafka_rebalance.present.triage import TriagedGroup
 from kafka_rebalance.report.text.sentences import print_note
 
 from . import of_errors
 from .applications import findings
 from .groups import BadGroup, cluster_groups, no_such_group, read_groups, report_bad
 from .lines import Leaderless
-from .options import add_table, cluster_configs
-from .patterns import is_pattern
+from .options import add_table, cluster_configs, fits, is_pattern
 from .snapshot import note_left_out
 
 if TYPE_CHECKING:
@@ -43,21 +43,18 @@ _Shows = Callable[[argparse.Namespace, GroupSpec, Leaderless], None]
 
 
 def add_selection(parser: argparse.ArgumentParser) -> None:
-    """Adds the options that select and sort groups by their findings."""
     kinds = [*SEVERITIES, *FINDINGS, "empty"]
+    selection = """
+    --only WHAT: only groups with this finding, or with one of this severity (error, warning, info)
+      or a worse one; empty: without members; may be given again
+    --sort: worst first, or the largest lag or most members, or by name (default: %(default)s)
+    """
     add_table(
         parser,
-        _SELECTION,
+        selection,
         only={"action": "append", "choices": kinds},
         sort={"choices": get_args(triage.Order), "default": "severity"},
     )
-
-
-_SELECTION = """
---only WHAT: only groups with this finding, or with one of this severity (error, warning, info) or a
-  worse one; empty: without members; may be given again
---sort: worst first, or the largest lag or most members, or by name (default: %(default)s)
-"""
 
 
 def show_all(args: argparse.Namespace, patterns: Sequence[str] | None, show: _Shows) -> int:
@@ -72,14 +69,24 @@ def show_all(args: argparse.Namespace, patterns: Sequence[str] | None, show: _Sh
     rows, bad = look.triaged(found)
     for problem in bad:
         report_bad(problem, as_json=args.json)
-    _show_rows(args, triage.in_order(rows, args.sort), is_named=patterns is not None)
+    groups = triage.in_order(rows, args.sort)
+    shown = groups if args.only is None else triage.with_any(groups, args.only)
+    if args.json:
+        for one in shown:
+            print(contract.dumps(one.to_dict()), flush=True)
+    elif groups:
+        from kafka_rebalance.report.groups.description import print_triage
+
+        if patterns is None and args.only is None and not args.all:
+            shown = [one for one in groups if one.findings]
+        print_triage(groups, shown, only=args.only)
     return of_errors(len(bad))
 
 
 def triaged(
     args: argparse.Namespace, patterns: Sequence[str] | None, *, counts: bool = False
-) -> tuple[list[triage.TriagedGroup], list[BadGroup]]:
-    """Returns the groups that match a pattern (None: all), and the errors of other groups.
+) -> tuple[list[TriagedGroup], list[BadGroup]]:
+    """Returns the groups that fit a pattern (None: all), and the errors of other groups.
 
     With `counts`, the groups of a cluster include their number of rebalances.
     """
@@ -103,7 +110,7 @@ class _Look(Mutable):
 
     def triaged(
         self, found: Sequence[GroupSpec | BadGroup]
-    ) -> tuple[list[triage.TriagedGroup], list[BadGroup]]:
+    ) -> tuple[list[TriagedGroup], list[BadGroup]]:
         bad = [*self._missing(found)]
         connect = [id_ for id_ in self.listed if self._is_connect(id_) and self._fits(id_)]
         groups, states = list[GroupSpec](), dict[str, str]()
@@ -119,7 +126,7 @@ class _Look(Mutable):
         rows = [*self._rows(groups, states), *_connect_rows(self.args, connect)]
         return (_with_records(self.args, rows) if self.listed else rows), bad
 
-    def counted_again(self, rows: Sequence[triage.TriagedGroup]) -> list[triage.TriagedGroup]:
+    def counted_again(self, rows: Sequence[TriagedGroup]) -> list[TriagedGroup]:
         """Returns the groups; those without records are described again, to count rebalances."""
         seen = {
             one.group_id: one.described.group
@@ -147,16 +154,14 @@ class _Look(Mutable):
         return one is not None and one.protocol_type == CONNECT
 
     def _fits(self, group_id: str | None) -> bool:
-        if self.patterns is None or group_id is None:
-            return True
-        return any(fnmatchcase(group_id, one) for one in self.patterns)
+        return group_id is None or fits(group_id, self.patterns)
 
     def _missing(self, found: Sequence[GroupSpec | BadGroup]) -> Iterator[BadGroup]:
         """Yields an error for each name and pattern that no group matches."""
         ids = (one.group_id for one in found if one.group_id is not None)
         there = [*dict.fromkeys([*ids, *self.listed])]
         for pattern in self.patterns or ():
-            if not any(fnmatchcase(one, pattern) for one in there):
+            if not any(fits(one, [pattern]) for one in there):
                 yield no_such_group(pattern, self.args.file or self.args.bootstrap_server, there)
 
     def _of_cluster(self) -> Iterator[GroupSpec | BadGroup]:
@@ -180,15 +185,15 @@ class _Look(Mutable):
 
     def _rows(
         self, groups: Sequence[GroupSpec], states: Mapping[str, str]
-    ) -> Iterator[triage.TriagedGroup]:
+    ) -> Iterator[TriagedGroup]:
         for one in described(self.args, groups, self.noted):
             listed = self.listed.get(one.group.group_id)
-            yield triage.TriagedGroup.of(one, "Stable" if listed is None else listed.state)
+            yield TriagedGroup.of(one, "Stable" if listed is None else listed.state)
         types = {id_: one.group_type.lower() for id_, one in self.listed.items()}
         with_lag = [id_ for id_ in states if types.get(id_) != "share"]  # share groups commit none
         lags = _lags_of_others(self.args, with_lag)
         for id_, state in states.items():
-            yield triage.TriagedGroup.undescribed(id_, types.get(id_), state, lags.get(id_))
+            yield TriagedGroup.undescribed(id_, types.get(id_), state, lags.get(id_))
 
 
 def _between(before: GroupSpec, after: GroupSpec | BadGroup | None) -> int:
@@ -200,9 +205,7 @@ def _between(before: GroupSpec, after: GroupSpec | BadGroup | None) -> int:
     return int(Assignment.owned(before) != Assignment.owned(after))
 
 
-def _connect_rows(
-    args: argparse.Namespace, group_ids: Sequence[str]
-) -> Iterator[triage.TriagedGroup]:
+def _connect_rows(args: argparse.Namespace, group_ids: Sequence[str]) -> Iterator[TriagedGroup]:
     if not group_ids:
         return
     from kafka_rebalance.live import connect_groups
@@ -210,16 +213,14 @@ def _connect_rows(
     configs = cluster_configs(args)
     for group_id, one in connect_groups(args.bootstrap_server, group_ids, configs=configs):
         if not isinstance(one, GroupError):
-            yield triage.TriagedGroup.of(one)
+            yield TriagedGroup.of(one)
         elif state := triage.state_in(str(one)):
-            yield triage.TriagedGroup.undescribed(group_id, CONNECT, state)
+            yield TriagedGroup.undescribed(group_id, CONNECT, state)
         else:
             note_left_out(group_id, str(one))
 
 
-def _with_records(
-    args: argparse.Namespace, groups: Sequence[triage.TriagedGroup]
-) -> list[triage.TriagedGroup]:
+def _with_records(args: argparse.Namespace, groups: Sequence[TriagedGroup]) -> list[TriagedGroup]:
     """Returns the groups with the rebalances and patterns of the last hour, if records are read."""
     from kafka_rebalance.history.all_groups import recorded_in_order
     from kafka_rebalance.history.patterns import find_patterns
@@ -252,29 +253,12 @@ def _with_records(
     return found
 
 
-def _show_rows(
-    args: argparse.Namespace, groups: Sequence[triage.TriagedGroup], *, is_named: bool
-) -> None:
-    shown = groups if args.only is None else triage.with_any(groups, args.only)
-    if args.json:
-        for one in shown:
-            print(contract.dumps(one.to_dict()), flush=True)
-    elif groups:
-        from kafka_rebalance.report.groups.triage import print_triage
-
-        if args.only is None and not args.all and not is_named:
-            shown = [one for one in groups if one.findings]
-        print_triage(groups, shown, only=args.only)
-
-
 def described(
     args: argparse.Namespace, groups: Sequence[GroupSpec], noted: Leaderless
 ) -> list[Description]:
     """Returns the descriptions of the groups; with lags, if they are of a cluster."""
     read: dict[str, Iterable[TopicPartition] | None] = {
-        group.group_id: [
-            tp for owned in Assignment.owned(group).values() for tp in read_partitions(group, owned)
-        ]
+        group.group_id: read_partitions(group, chain(*Assignment.owned(group).values()))
         for group in groups
     }
     leaderless: list[TopicPartition] = []
@@ -290,15 +274,11 @@ def _weighed(args: argparse.Namespace, one: Description) -> Description:
     """Returns the description; the command that it advises also repeats the weights' options."""
     given = [(f"--{name}", vars(args).get(name)) for name in ("weights", "capacity")]
     options = [shell_option(option, value) for option, value in given if value is not None]
-    return replace(
-        one,
-        findings=tuple(
-            replace(note, ask=" ".join([note.ask or "", *options]))
-            if note.kind == "overloaded"
-            else note
-            for note in one.findings
-        ),
-    )
+    found = list(one.findings)
+    for place, note in enumerate(found):
+        if note.kind == "overloaded":
+            found[place] = replace(note, ask=" ".join([note.ask or "", *options]))
+    return replace(one, findings=tuple(found))
 
 
 def _lags(

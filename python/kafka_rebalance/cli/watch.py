@@ -1,11 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`kafka-rebalance watch`: prints rebalances of live groups, why, and if they were predicted."""
+"""Follows groups: by their records in __consumer_offsets if the user has Read on this topic, else
+by their descriptions. After each rebalance, it prints whether the group ended as predicted from the
+state before, with the ids of the members that joined, or else what made the difference; and why the
+group rebalanced. With changes, it follows the descriptions of one group, plans the changes at the
+start, and says once they are made how many partitions have other members than planned. If brokers
+are down, it waits. Ctrl-C ends it.
+"""
 
 import argparse
 import queue
 import time
 from collections.abc import Callable, Set
 from dataclasses import asdict, dataclass, field
+from functools import partial
 from typing import Any, cast
 
 from kafka_rebalance.assignors.registry import SERVER_SIDE, STREAM, library_of
@@ -18,8 +25,7 @@ from kafka_rebalance.live.consumer_groups import EMPTY, NO_SUCH_GROUP
 from kafka_rebalance.live.offsets_log import NoLogError
 from kafka_rebalance.plans.leaders import plans_by_leader
 from kafka_rebalance.plans.rebalance_plan import RebalancePlan
-from kafka_rebalance.report.text.names import counted, member_names, shortened
-from kafka_rebalance.report.text.sentences import print_note
+from kafka_rebalance.report.text.sentences import counted, member_names, print_note, shortened
 from kafka_rebalance.watch.owners import owners
 from kafka_rebalance.watch.verdict import (
     NO_CHANGE,
@@ -32,8 +38,16 @@ from kafka_rebalance.watch.verdict import (
 
 from . import SOME_ERRORS, of_errors
 from .groups import add_changes, error_text
-from .options import add_cluster, add_engine, cluster_configs, seconds, whole
-from .patterns import add_patterns, is_pattern, wanted
+from .options import (
+    add_cluster,
+    add_patterns,
+    add_table,
+    cluster_configs,
+    fits,
+    is_pattern,
+    seconds,
+    whole,
+)
 from .tally import OF_APPLICATION
 
 _Events = queue.SimpleQueue[tuple[str, tuple[Any, ...], dict[str, Any]]]
@@ -46,23 +60,16 @@ _WITHOUT_MEMBERS = (EMPTY, "state: Dead", NO_SUCH_GROUP)
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    parser.description = (
-        "Follows groups: by their records in __consumer_offsets if the user has Read on this "
-        "topic, else by their descriptions. After each rebalance, it prints whether the group "
-        "ended as predicted from the state before, with the ids of the members that joined, or "
-        "else what made the difference; and why the group rebalanced. With changes, it follows "
-        "the descriptions of one group, plans the changes at the start, and says once they are "
-        "made how many partitions have other members than planned. If brokers are down, it waits. "
-        "Ctrl-C ends it."
-    )
     add_cluster(parser)
     add_patterns(parser)
-    parser.add_argument("--rebalances", type=whole(1), metavar="N", help="end after N rebalances")
-    parser.add_argument(
-        "--for", type=seconds, metavar="S", dest="for_s", help="end after S seconds"
-    )
-    parser.add_argument("--json", action="store_true", help="print one answer per line, as JSON")
-    add_engine(parser)
+    table = """
+    --rebalances N: end after N rebalances
+    --for S: end after S seconds
+    --json: print one answer per line, as JSON
+    --engine
+    """
+    how: dict[str, Any] = {"for": {"type": seconds, "dest": "for_s"}}
+    add_table(parser, table, rebalances=whole(1), **how)
     add_changes(parser)
 
 
@@ -76,7 +83,7 @@ def run(args: argparse.Namespace) -> int:
         args.bootstrap_server,
         cast(Any, _Queued(watch.events)),
         configs=cluster_configs(args),
-        is_wanted=wanted(args),
+        is_wanted=partial(fits, patterns=args.group),
         names=names,
         reads_log=not args.changes,
         every_s=_OF_ALL_S if names is None else _OF_NAMED_S,
@@ -192,7 +199,10 @@ class _Watch:
         is_awaited = not is_seen and self.names is not None
         if (is_lost or is_awaited) and why != self.whys.get(group_id):
             self.whys[group_id] = why
-            print_note(_waiting(group_id, why))
+            text = f"{shown(group_id)}: {why}"
+            if why.startswith(NO_SUCH_GROUP):
+                text = f"there is no group {shown(group_id)} yet{why.removeprefix(NO_SUCH_GROUP)}"
+            print_note(f"{text}; waiting")
 
     def listed(self, group_ids: Set[str]) -> None:
         if not self.has_begun and self.names is None:
@@ -247,13 +257,6 @@ class _Watch:
         return ""
 
 
-def _waiting(group_id: str, why: str) -> str:
-    if why.startswith(NO_SUCH_GROUP):
-        more = why.removeprefix(NO_SUCH_GROUP)
-        return f"there is no group {shown(group_id)} yet{more}; waiting"
-    return f"{shown(group_id)}: {why}; waiting"
-
-
 def _document(one: FollowedRebalance, far: int | None, changes: str) -> dict[str, Any]:
     row = one.row
     judged = {"group_id": row.group_id, "generation_id": row.generation_id, "as_predicted": None}
@@ -265,7 +268,6 @@ def _document(one: FollowedRebalance, far: int | None, changes: str) -> dict[str
 
 
 def _beginning(group: GroupSpec, source: str) -> str:
-    """Returns a line on the group's state when the watch begins."""
     size = f"{counted(len(group.members), 'member')}, {counted(len(owners(group)), _noun(group))}"
     how = "in __consumer_offsets" if source == RECORDS else "by asking the broker"
     return f"watching {group.group_id} {how}: {group.assignor}, {size}"

@@ -21,8 +21,7 @@ from kafka_rebalance.group.given_weights import GivenWeights, Kind, read_weights
 from kafka_rebalance.group.line_files import read_text
 from kafka_rebalance.group.model import TopicPartition
 from kafka_rebalance.group.spec import GroupSpec
-from kafka_rebalance.report.text.names import counted, in_words
-from kafka_rebalance.report.text.sentences import print_note
+from kafka_rebalance.report.text.sentences import counted, in_words, print_note
 
 from .options import add_table, cluster_configs, seconds
 
@@ -36,18 +35,17 @@ def add_weights(parser: argparse.ArgumentParser, *, of_members: bool = True) -> 
     given = parser.add_argument_group(
         "weights", "What partitions carry, for all that looks at load (docs/balance.md)."
     )
-    tables = (_WEIGHTS, _CAPACITY, _SECONDS) if of_members else (_WEIGHTS, _SECONDS)
-    add_table(given, "".join(tables), seconds={"type": seconds, "default": _APART_S})
-
-
-_WEIGHTS = f"""
---weights SOURCE: a FILE of lines TOPIC PARTITION WEIGHT; or of a live group: load (records a second
-  and lag / {CATCH_UP_S}), rate, or lag (default: the weights in the group's line)
-"""
-_CAPACITY = """\
---capacity FILE: lines CLIENT CAPACITY, as `big-* 2`: what members carry beside the others' 1
-"""
-_SECONDS = "--seconds S: measure load and rate for S seconds (default: %(default)g)\n"
+    weights = f"""
+    --weights SOURCE: a FILE of lines TOPIC PARTITION WEIGHT; or of a live group: load (records a
+      second and lag / {CATCH_UP_S}), rate, or lag (default: the weights in the group's line)
+    """
+    add_table(given, weights)
+    if of_members:
+        what = "what members carry beside the others' 1"
+        add_table(given, f"--capacity FILE: lines CLIENT CAPACITY, as `big-* 2`: {what}")
+    how = {"type": seconds, "default": _APART_S}
+    text = "--seconds S: measure load and rate for S seconds (default: %(default)g)"
+    add_table(given, text, seconds=how)
 
 
 def only_weighted(args: argparse.Namespace) -> None:
@@ -98,7 +96,6 @@ class Weigher:
         return contract.dumps(contract.parse(line) | group.to_dict()).encode()
 
     def finish(self) -> None:
-        """Reports the topics of the file that no group has."""
         if self._in_none:
             names = in_words([*self._in_none][:3])
             print_note(

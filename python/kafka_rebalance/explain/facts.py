@@ -5,28 +5,20 @@
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import ClassVar, Self, dataclass_transform
+from typing import ClassVar
 
+from kafka_rebalance.frozen import Frozen
 from kafka_rebalance.group.model import TopicPartition
 from kafka_rebalance.group.spec import counted
 
 
-@dataclass_transform(frozen_default=True)
-class Fact:
-    """One step of an algorithm; each subclass becomes a frozen dataclass when it is first used.
-
-    Making dataclasses of all facts would take longer than an explanation, which needs only a few.
+class Fact(Frozen):
+    """One step of an algorithm.
 
     `text` is a format string for the sentence, unless the subclass has its own `__str__`.
     """
 
     text: ClassVar[str]
-
-    def __new__(cls, *_: object, **__: object) -> Self:
-        if "__dataclass_fields__" not in vars(cls):
-            dataclass(frozen=True)(cls)
-        return super().__new__(cls)
 
     @property
     def step(self) -> str:

@@ -12,13 +12,7 @@ from kafka_rebalance.assignors.classic import range as ranges
 from kafka_rebalance.assignors.classic.claims import Claims, settle
 from kafka_rebalance.assignors.classic.racks import Racks
 from kafka_rebalance.assignors.classic.subscriptions import members_in_order
-from kafka_rebalance.assignors.registry import (
-    BUILT_IN,
-    OURS,
-    bare,
-    library_of,
-    protocol_name,
-)
+from kafka_rebalance.assignors.registry import BUILT_IN, OURS, bare, library_of, protocol_name
 from kafka_rebalance.errors import AssignorThrows
 from kafka_rebalance.group.model import TopicPartition, UserData, static_first
 from kafka_rebalance.group.ownership import Assignment
@@ -62,7 +56,6 @@ _PAGES = {
     **dict.fromkeys(("consumer", "share", "streams"), "docs/behaviour/server-side.md"),
 }
 """An assignor, or the part of its name before the slash -> the page that describes it."""
-
 
 _CLIENTS = ("kafka-python", "aiokafka", "librdkafka")
 

@@ -12,7 +12,6 @@ from kafka_rebalance.assignors.consumer.targets import View, view_of
 from kafka_rebalance.assignors.share import simple
 from kafka_rebalance.group.model import TopicPartition
 from kafka_rebalance.group.spec import GroupSpec, counted
-from kafka_rebalance.java.hash_map import Uuid
 
 from .facts import Fact
 
@@ -117,7 +116,11 @@ def share_steps(group: GroupSpec, tp: TopicPartition) -> list[Fact] | None:
     else:
         pool = _OfTopic(view, targets, assignable, topic)
     pool.watch((topic, tp.partition))
-    had = _had(view, topic)
+    topics = view.members[0].topics if view.homogeneous else {topic}
+    had = [  # each member's partitions of the pool's topics, uninitialised ones too
+        sum(len(numbers) for uuid, numbers in one.target.items() if uuid in topics)
+        for one in view.members
+    ]
     pool.share()
     return list(_facts(view, pool, had))
 
@@ -165,15 +168,6 @@ class _Homogeneous(_Watched, simple.HomogeneousPool):
 
 class _OfTopic(_Watched, simple.TopicPool):
     pass
-
-
-def _had(view: View, topic: Uuid) -> list[int]:
-    """Returns each member's number of partitions of the pool's topics, uninitialised ones too."""
-    topics = view.members[0].topics if view.homogeneous else {topic}
-    return [
-        sum(len(numbers) for topic, numbers in one.target.items() if topic in topics)
-        for one in view.members
-    ]
 
 
 def _facts(view: View, pool: _Watched, had: list[int]) -> Iterator[Fact]:

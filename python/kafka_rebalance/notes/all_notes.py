@@ -14,15 +14,14 @@ from kafka_rebalance.plans.rebalance_plan import RebalancePlan, parse_changes, p
 from kafka_rebalance.plans.summary import nobody_reads
 
 from .broker import broker_notes
-from .commit_waits import commit_waits
-from .extra_rebalances import extra_note, extra_rebalances, played_further
+from .findings import Note
 from .leaders import foreign_leader, leading, no_answer, other_leaders, own_rows
 from .librdkafka_traps import librdkafka_traps, trap_notes
 from .listed import lists_notes
 from .lost_rack import lost_rack, lost_rack_of_plan
-from .may_happen import may_happen
+from .may_happen import commit_waits, may_happen
 from .never_ends import Endless, endless, endless_note, endless_plan
-from .note import Note
+from .other_courses import extra_note, extra_rebalances, played_further
 from .switches import switch_notes
 
 if TYPE_CHECKING:
@@ -51,7 +50,9 @@ def plan_notes(
     if text := nobody_reads(lost := plan.unsubscribed):
         found.append(Note("unread", text, partitions=lost))
     found += commit_waits(plan)
-    found += _idle(plan)
+    idle = tuple(member_id for member_id, owned in plan.after.items() if not owned)
+    if idle and len(idle) < len(plan.after):  # for programs; reports have it elsewhere
+        found.append(Note("idle", "they own nothing at the end", idle))
     found += _nowhere(plan)
     if not cheap:
         if (never := endless_plan(plan)) is not None:
@@ -59,19 +60,19 @@ def plan_notes(
         traps = librdkafka_traps(plan.group, plan.assignor, plan.changes, engine=plan.engine)
         found += (*trap_notes(traps), *broker_notes(plan))
     found += switch_notes(plan, is_own=is_own)
-    found += _lists(plan)
+    is_cooperative = any(one.kind == "cooperative" for one in plan.rounds)
+    lists = lists_notes(plan.group, plan.assignor)
+    found += (note for note in lists if is_cooperative or note.kind != "lists")
     found += lost_rack_of_plan(plan)
     found += _lower_bound(plan, draws, cheap=cheap)
     if not cheap:
         found += may_happen(plan)
-    return (*found, *_leaders(plan, led))
-
-
-def _idle(plan: RebalancePlan) -> Iterator[Note]:
-    """Yields a note for programs: the members that own nothing at the end of the plan."""
-    idle = tuple(member_id for member_id, owned in plan.after.items() if not owned)
-    if idle and len(idle) < len(plan.after):
-        yield Note("idle", "they own nothing at the end", idle)
+    shown = next((one for one in led if one.plan is plan), None)
+    of_leader = [] if shown is None else [*leading(led, shown)]
+    # In a plan without a rebalance, no leader assigns: no note is needed.
+    if not of_leader and plan.rounds and not (shown is not None and shown.leaders):
+        of_leader += foreign_leader(plan.group, plan.assignor)
+    return (*found, *of_leader)
 
 
 def _nowhere(plan: RebalancePlan) -> Iterator[Note]:
@@ -106,13 +107,6 @@ def _loads(plan: RebalancePlan) -> str:
     return f"The fullest member carries {now} the mean load before, and {after} after. "
 
 
-def _lists(plan: RebalancePlan) -> Iterator[Note]:
-    is_cooperative = any(one.kind == "cooperative" for one in plan.rounds)
-    for note in lists_notes(plan.group, plan.assignor):
-        if is_cooperative or note.kind != "lists":
-            yield note
-
-
 def _lower_bound(plan: RebalancePlan, draws: int | None, *, cheap: bool) -> Iterator[Note]:
     extra = extra_rebalances(plan.group, plan.changes) if plan.rounds else None
     if extra is None:
@@ -125,15 +119,6 @@ def _lower_bound(plan: RebalancePlan, draws: int | None, *, cheap: bool) -> Iter
     elif extra.cause == "metadata" and extra.may_move and not cheap:
         further = played_further(plan, draws)
     yield extra_note(extra, further, {tp: one for one, owned in plan.after.items() for tp in owned})
-
-
-def _leaders(plan: RebalancePlan, led: Sequence[LedPlan]) -> Iterator[Note]:
-    shown = next((one for one in led if one.plan is plan), None)
-    found = [] if shown is None else list(leading(led, shown))
-    # In a plan without a rebalance, no leader assigns: no note is needed.
-    if not found and plan.rounds and not (shown is not None and shown.leaders):
-        found += foreign_leader(plan.group, plan.assignor)
-    yield from found
 
 
 def comparison_notes(

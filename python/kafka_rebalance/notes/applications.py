@@ -10,7 +10,7 @@ from kafka_rebalance.group.model import TopicPartition
 from kafka_rebalance.group.spec import counted
 from kafka_rebalance.wire.streams_protocol import TaskId
 
-from .note import Note
+from .findings import Note
 
 
 def application_findings(one: Replay, rates: Rates | None = None) -> Iterator[Note]:
@@ -56,8 +56,7 @@ def _waiting(one: Replay) -> Iterator[Note]:
     most = counted(max(late for *_, late in waiting), "record")
     limit = one.application.settings.acceptable_recovery_lag
     text = f"up to {most} missing where these tasks belong (acceptable.recovery.lag {limit:,})"
-    had = [str(task) for task, _, ideal, _ in waiting if (ideal, task) in sent]
-    if had:
+    if had := [str(task) for task, _, ideal, _ in waiting if (ideal, task) in sent]:
         text += f"; copies that were there before the last rebalance: {', '.join(had)}"
     ask = f"explain {waiting[0][0]}"
     yield Note("behind", text, partitions=_partitions(task for task, *_ in waiting), ask=ask)

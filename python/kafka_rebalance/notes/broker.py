@@ -7,6 +7,7 @@ Source   GroupMetadataManager, CurrentAssignmentBuilder, StickyTaskAssignor, Ass
 """
 
 from collections.abc import Iterator
+from itertools import islice
 
 from kafka_rebalance.assignors.registry import (
     PLUG_IN,
@@ -25,7 +26,7 @@ from kafka_rebalance.plans.clients import lacks_consumer_protocol, library_evide
 from kafka_rebalance.plans.rebalance_plan import RebalancePlan
 
 from .consumer_protocol import doctor_notes
-from .note import Note
+from .findings import Note, PlanKind
 from .other_courses import OtherPause, other_order, other_pause
 
 HAS = {"java": "Kafka's Java client has it from 4.0 on", "librdkafka": "librdkafka from 2.12.0 on"}
@@ -43,27 +44,23 @@ def broker_notes(plan: RebalancePlan) -> tuple[Note, ...]:
     elif any(name in SERVER_SIDE for name in names):
         found += _of_consumers(plan)
     if PLUG_IN in names:
-        found.append(
-            Note(
-                "jar",
-                "balanced is this project's plug-in: all brokers need its jar and its class in "
-                "group.consumer.assignors before a group has it. If a broker without them "
-                "becomes the coordinator of the group, the group's consumers end. "
-                "docs/balance-broker.md has the steps.",
-            )
-        )
-    return (*found, *_order(plan), *_pause(plan), *_new_topics(plan))
-
-
-def _new_topics(plan: RebalancePlan) -> Iterator[Note]:
-    """Yields a note if topics are created and members may begin to read them at different times."""
+        found.append(Note("jar", _JAR))
+    found += (*_order(plan), *_pause(plan))
     if plan.topic_ids_guessed and len(plan.group.members) > 1:
-        yield Note(
-            "new topics",
-            "Assumed: all members read the new topics from one target on, as members do whose "
-            "pattern the broker resolves, or who subscribed before the topics were there. Of "
-            "members that subscribe one after another, each makes a group epoch of its own.",
-        )
+        found.append(Note("new topics", _NEW_TOPICS))
+    return tuple(found)
+
+
+_JAR = (
+    "balanced is this project's plug-in: all brokers need its jar and its class in "
+    "group.consumer.assignors before a group has it. If a broker without them becomes the "
+    "coordinator of the group, the group's consumers end. docs/balance-broker.md has the steps."
+)
+_NEW_TOPICS = (
+    "Assumed: all members read the new topics from one target on, as members do whose pattern the "
+    "broker resolves, or who subscribed before the topics were there. Of members that subscribe "
+    "one after another, each makes a group epoch of its own."
+)
 
 
 def _pause(plan: RebalancePlan) -> Iterator[Note]:
@@ -98,19 +95,21 @@ def other_course(plan: RebalancePlan, other: OtherPause) -> str:
     by_broker = plan.group.assignor in SERVER_SIDE
     what = "another member's heartbeat" if by_broker else "all others have joined again"
     when = "are back before" if other.is_sooner else "come back after"
-    ends = "1 partition ends" if other.elsewhere == 1 else f"{other.elsewhere} partitions end"
     return (
         f"If all restarted members {when} {what}: "
         f"{counted(other.rebalances, 'rebalance')}, {counted(other.moves, 'move')}, and "
-        f"{ends} elsewhere than in this plan"
+        f"{_end(other.elsewhere)} elsewhere than in this plan"
     )
+
+
+def _end(number: int, what: str = "partition") -> str:
+    return f"1 {what} ends" if number == 1 else f"{number} {what}s end"
 
 
 def _order(plan: RebalancePlan) -> Iterator[Note]:
     if (found := other_order(plan)) is None:
         return
-    what = "task" if assigns_tasks(plan.group.assignor) else "partition"
-    ends = f"1 {what} ends" if found.elsewhere == 1 else f"{found.elsewhere} {what}s end"
+    ends = _end(found.elsewhere, "task" if assigns_tasks(plan.group.assignor) else "partition")
     where = "In the other order" if found.orders == 1 else f"In one of {found.orders} other orders"
     yield Note(
         "order",
@@ -122,29 +121,29 @@ def _order(plan: RebalancePlan) -> Iterator[Note]:
 def _of_consumers(plan: RebalancePlan) -> Iterator[Note]:
     by_broker = [one for one in plan.rounds if one.kind == "broker"]
     if any(one.moves for one in by_broker):
-        yield Note(
-            "stops",
-            "Members of the consumer protocol read on what they keep. A partition that moves stops "
-            "when its owner revokes it, at this member's next heartbeat, until the heartbeat of "
-            "its new owner: at most 5 s (group.consumer.heartbeat.interval.ms), half of that on "
-            "average, plus the next poll() and the callbacks of both members.",
-        )
+        yield Note("stops", _OF_CONSUMERS["stops"])
     if any(member.generation_id is None for one in by_broker for member in one.group.members):
-        text = (
-            "A member that joins within 1 s of the last target (group.consumer.assignment.interval"
-            ".ms) gets nothing until anybody's next heartbeat after that."
-        )
+        text = _OF_CONSUMERS["interval"]
         if any(len(step.rounds) > 1 and step.rounds[0].kind == "broker" for step in plan.steps):
             text += f" Here each member has its own target; {_together(plan)}."
         yield Note("interval", text)
     switched = [_before(plan, one) for one in plan.changes if isinstance(one, SwitchAssignor)]
     if any(one.assignor in SERVER_SIDE and _has_pair(one) for one in switched):
-        yield Note(
-            "tie",
-            "While only two members name an assignor (group.remote.assignor), and each another "
-            "one, the broker computes new targets with both in turns, at their heartbeats, until "
-            "the next member changes: do not stop there.",
-        )
+        yield Note("tie", _OF_CONSUMERS["tie"])
+
+
+_OF_CONSUMERS: dict[PlanKind, str] = {
+    "stops": "Members of the consumer protocol read on what they keep. A partition that moves "
+    "stops when its owner revokes it, at this member's next heartbeat, until the heartbeat of its "
+    "new owner: at most 5 s (group.consumer.heartbeat.interval.ms), half of that on average, plus "
+    "the next poll() and the callbacks of both members.",
+    "interval": "A member that joins within 1 s of the last target "
+    "(group.consumer.assignment.interval.ms) gets nothing until anybody's next heartbeat after "
+    "that.",
+    "tie": "While only two members name an assignor (group.remote.assignor), and each another "
+    "one, the broker computes new targets with both in turns, at their heartbeats, until the next "
+    "member changes: do not stop there.",
+}
 
 
 def _has_pair(group: GroupSpec) -> bool:
@@ -165,8 +164,7 @@ def _together(plan: RebalancePlan) -> str:
             )
     if not others:
         return "if they join within this time, the end is the same"
-    ends = "1 partition ends" if others == 1 else f"{others} partitions end"
-    return f"if they join within this time and share one, {ends} at another member"
+    return f"if they join within this time and share one, {_end(others)} at another member"
 
 
 def _before(plan: RebalancePlan, change: Change) -> GroupSpec:
@@ -195,55 +193,48 @@ def _of_shares(plan: RebalancePlan) -> Iterator[Note]:
 
 
 def _of_streams(plan: RebalancePlan) -> Iterator[Note]:
-    yield Note(
-        "tasks",
-        "A partition of this plan is a task: 0[1] is task 0_1, the second of subtopology 0. The "
-        "figures count active tasks.",
-    )
-    moves = any(one.moves or (one.standby and one.standby.moves) for one in plan.rounds)
-    if moves:
-        yield Note(
-            "stops",
-            "Members run on with the tasks that they keep. A task that moves stops when its owner "
-            "closes it, until the heartbeat of its new owner: at most 5 s "
-            "(group.streams.heartbeat.interval.ms), half of that on average, plus the time in "
-            "which the new owner restores its state.",
-        )
-    if any(member.generation_id is None for one in plan.rounds for member in one.group.members):
-        yield Note(
-            "interval",
-            "A member that joins within 1 s of the last target (group.streams.assignment.interval"
-            ".ms) gets nothing until anybody's next heartbeat after that. A target depends on the "
-            "tasks that members have when it is computed: members that join before the group is "
-            "stable may get others.",
-        )
-        yield Note(
-            "delay",
-            "Only a group that was empty waits 3 s before its first target "
-            "(group.streams.initial.rebalance.delay.ms): members that join later do not.",
-        )
+    joins = any(m.generation_id is None for one in plan.rounds for m in one.group.members)
     stateful = {one.subtopology_id for one in plan.group.subtopologies or () if one.stateful}
     gained = [tp for one in plan.rounds for owned in one.gained.values() for tp in owned]
-    if any(tp.topic in stateful for tp in gained):
-        yield Note(
-            "warm-up",
-            "Kafka 4.4 assigns no warm-up tasks, whatever group.streams.num.warmup.replicas is: a "
-            "stateful task moves at once, and its new owner restores the state first, unless it "
-            "had a standby task.",
-        )
+    there: dict[PlanKind, bool] = {
+        "tasks": True,
+        "stops": any(one.moves or (one.standby and one.standby.moves) for one in plan.rounds),
+        "interval": joins,
+        "delay": joins,
+        "warm-up": any(tp.topic in stateful for tp in gained),
+    }
+    yield from (Note(kind, text) for kind, text in _OF_STREAMS.items() if there[kind])
     yield from _standby_places(plan.final)
     if any(isinstance(one, BounceMembers) for one in plan.changes):
         yield from _threads(plan.group)
 
 
+_OF_STREAMS: dict[PlanKind, str] = {
+    "tasks": "A partition of this plan is a task: 0[1] is task 0_1, the second of subtopology 0. "
+    "The figures count active tasks.",
+    "stops": "Members run on with the tasks that they keep. A task that moves stops when its "
+    "owner closes it, until the heartbeat of its new owner: at most 5 s "
+    "(group.streams.heartbeat.interval.ms), half of that on average, plus the time in which the "
+    "new owner restores its state.",
+    "interval": "A member that joins within 1 s of the last target "
+    "(group.streams.assignment.interval.ms) gets nothing until anybody's next heartbeat after "
+    "that. A target depends on the tasks that members have when it is computed: members that join "
+    "before the group is stable may get others.",
+    "delay": "Only a group that was empty waits 3 s before its first target "
+    "(group.streams.initial.rebalance.delay.ms): members that join later do not.",
+    "warm-up": "Kafka 4.4 assigns no warm-up tasks, whatever group.streams.num.warmup.replicas "
+    "is: a stateful task moves at once, and its new owner restores the state first, unless it had "
+    "a standby task.",
+}
+
+
 def _threads(group: GroupSpec) -> Iterator[Note]:
-    by_process: dict[str, list[str]] = {}
+    by_process = dict[str, list[str]]()
     for member in group.members:
         if member.streams is not None:
             by_process.setdefault(member.streams.process_id, []).append(member.member_id)
-    shared = {one: ids for one, ids in by_process.items() if len(ids) > 1}
-    if shared:
-        process_id, ids = next(iter(shared.items()))
+    shared = ((process_id, ids) for process_id, ids in by_process.items() if len(ids) > 1)
+    for process_id, ids in islice(shared, 1):
         yield Note(
             "threads",
             "A member is a thread, and bounce-members restarts each thread alone. A process that "
@@ -269,6 +260,9 @@ def _standby_places(group: GroupSpec) -> Iterator[Note]:
         )
 
 
+_POLICY = "The brokers need group.consumer.migration.policy=bidirectional (the default) or"
+
+
 def _switch(plan: RebalancePlan, change: SwitchProtocol) -> Iterator[Note]:
     if change.protocol == "consumer":
         group = _before(plan, change)
@@ -284,8 +278,7 @@ def _switch(plan: RebalancePlan, change: SwitchProtocol) -> Iterator[Note]:
             )
         yield Note(
             "policy",
-            "The brokers need group.consumer.migration.policy=bidirectional (the default) or "
-            "upgrade, and Kafka 4.0 or newer. The way back is switch-protocol=classic.",
+            f"{_POLICY} upgrade, and Kafka 4.0 or newer. The way back is switch-protocol=classic.",
         )
         yield Note(
             "first join",
@@ -294,11 +287,8 @@ def _switch(plan: RebalancePlan, change: SwitchProtocol) -> Iterator[Note]:
             "ends.",
         )
     else:
-        yield Note(
-            "policy",
-            "The brokers need group.consumer.migration.policy=bidirectional (the default) or "
-            "downgrade. Else the group stays one of the consumer protocol, with classic members.",
-        )
+        stays = "Else the group stays one of the consumer protocol, with classic members."
+        yield Note("policy", f"{_POLICY} downgrade. {stays}")
     moved = tuple(_moved(plan))
     family = "the broker" if change.protocol == "consumer" else "the leader"
     text = (
@@ -325,22 +315,18 @@ def _libraries(group: GroupSpec) -> Iterator[Note]:
     for (library, lacking), members in found.items():
         who = first_of(members, 3)
         if lacking is not None:
+            restarts, these = "these restarts need", "these members"
+            if len(members) == 1:
+                restarts, these = "this restart needs", "this member"
             yield Note(
                 "blocks",
-                f"{who}: {lacking}, so "
-                f"{_named(members, 'this restart needs', 'these restarts need')} another client: "
-                "until then the group works on with both protocols, and each target stops an "
-                "eager classic member wholly. Either move "
-                f"{_named(members, 'this member', 'these members')} to another client first, or "
-                "leave the whole group classic.",
+                f"{who}: {lacking}, so {restarts} another client: until then the group works on "
+                "with both protocols, and each target stops an eager classic member wholly. Either "
+                f"move {these} to another client first, or leave the whole group classic.",
             )
         else:
             known = HAS.get(library, f"{HAS['java']}; {HAS['librdkafka']}")
             yield Note("unknown", f"{who}: the version is not known; {known}.")
-
-
-def _named(members: list[str], one: str, more: str) -> str:
-    return one if len(members) == 1 else more
 
 
 def _moved(plan: RebalancePlan) -> Iterator[tuple[TopicPartition, str | None, str | None]]:

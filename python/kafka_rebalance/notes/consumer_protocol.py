@@ -12,7 +12,7 @@ from typing import NamedTuple
 from kafka_rebalance.plans.figures import share_text
 from kafka_rebalance.plans.rebalance_plan import RebalancePlan
 
-from .note import Note
+from .findings import Note
 
 
 class KnownBug(NamedTuple):

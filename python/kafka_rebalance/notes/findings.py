@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The kinds of findings of `describe`: their severity, their order and their meaning.
+"""Notes on a plan or a group, and the kinds of findings of `describe`: their severity, their order
+and their meaning.
 
-This is the only list. Reports sort groups and findings by it, programs read `severity` and `see` in
-JSON, and docs/findings.md has a heading for each kind. A finding is computed from what the group
-reports. It is not always a fault: a member may be idle on purpose.
+`FINDINGS` is the only list: reports sort groups and findings by it, programs read `severity` and
+`see` in JSON, and docs/findings.md has a heading for each kind; docs/plans.md lists the kinds of
+notes on a plan. A finding is computed from what the group reports. It is not always a fault: a
+member may be idle on purpose.
 
     error      records that nobody reads, or a member cannot do its work
     warning    the group works, but worse than it could, or may not work after the next change
@@ -12,6 +14,10 @@ reports. It is not always a fault: a member may be idle on purpose.
 
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Literal, NamedTuple, get_args
+
+from kafka_rebalance.frozen import Frozen
+from kafka_rebalance.group.html_tables import clipped, small_table
+from kafka_rebalance.group.model import TopicPartition
 
 Severity = Literal["error", "warning", "info"]
 SEVERITIES: tuple[Severity, ...] = get_args(Severity)
@@ -22,6 +28,13 @@ FindingKind = Literal[
     "idle", "uneven", "overloaded", "stale", "missing", "mixed", "moves", "mismatch", "waits",
     "old topology", "never warm", "no standby", "end points", "rebalancing", "reconciling",
     "assigning", "behind", "eager", "across racks", "one subscriber",
+]  # fmt: skip
+PlanKind = Literal[
+    "blocks", "bugs", "commit waits", "delay", "dies", "first join", "foreign", "ignored",
+    "interval", "jar", "leader", "lists", "lost rack", "lower bound", "missed", "never settles",
+    "new topics", "no answer", "nowhere", "order", "own rows", "owners", "pause", "plug-ins",
+    "policy", "poll hangs", "racks", "refused", "rolling", "same place", "steps", "stop all",
+    "stops", "tasks", "threads", "tie", "unknown", "warm-up", "whole switch",
 ]  # fmt: skip
 
 
@@ -133,3 +146,46 @@ def with_worse(names: Collection[str]) -> Sequence[Severity]:
     """Returns the severities in `names`, and those that are worse."""
     worst = max((SEVERITIES.index(one) for one in SEVERITIES if one in names), default=-1)
     return SEVERITIES[: worst + 1]
+
+
+class Note(Frozen):
+    """An observation on which a person who runs the group may want to act.
+
+    `text` contains member ids, which reports shorten; the text of "hangs", and of notes with
+    recipes, has several lines. `member_ids` and `partitions` are the members and partitions
+    concerned. `ask` is the subcommand that shows more, such as "plan" or "compare --assignors
+    range", or None. `detail` contains figures for programs, by the kind of the note.
+    """
+
+    kind: FindingKind | PlanKind
+    text: str
+    member_ids: tuple[str, ...] = ()
+    partitions: tuple[TopicPartition, ...] = ()
+    ask: str | None = None
+    detail: Mapping[str, Any] | None = None
+
+    @property
+    def severity(self) -> Severity | None:
+        """Returns how bad a finding is; None for a note on a plan."""
+        return severity_of(self.kind)
+
+    def __repr__(self) -> str:
+        return f"<Note {clipped(f'{self.kind}: {self.text}')}>"
+
+    def _repr_html_(self) -> str:
+        columns = ("kind", "members", "partitions", "see")
+        see_ = see(self.kind) or ""
+        row = (self.kind, ", ".join(self.member_ids), ", ".join(map(str, self.partitions)), see_)
+        return small_table("", columns, [row], lambda one: one, self.text)
+
+    def to_dict(self) -> dict[str, Any]:
+        answer: dict[str, Any] = {
+            "kind": self.kind,
+            "text": self.text,
+            "member_ids": list(self.member_ids),
+            "partitions": [str(tp) for tp in self.partitions],
+            "ask": self.ask,
+        }
+        if self.severity is not None:
+            answer |= {"severity": self.severity, "see": see(self.kind)}
+        return answer if self.detail is None else answer | {"detail": dict(self.detail)}

@@ -57,11 +57,7 @@ def _outgrows(group: GroupSpec, change: AddPartitions) -> bool:
         for one in subtopologies
         if change.topic in one.source_topics and change.partitions > one.tasks
     ]
-    return bool(more) and (any(one.stateful for one in more) or _repartitions(group))
-
-
-def _repartitions(group: GroupSpec) -> bool:
-    """Returns whether the application reads a repartition topic that Kafka Streams named."""
-    names = [name for one in group.subtopologies or () for name in one.source_topics]
-    start, end = f"{group.group_id}-", "-repartition"
-    return any(name.startswith(start) and name.endswith(end) for name in names)
+    read = [name for one in subtopologies for name in one.source_topics]
+    own, end = f"{group.group_id}-", "-repartition"  # a repartition topic that Kafka Streams named
+    repartitions = any(name.startswith(own) and name.endswith(end) for name in read)
+    return bool(more) and (repartitions or any(one.stateful for one in more))

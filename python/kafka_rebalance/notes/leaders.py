@@ -7,7 +7,7 @@ from kafka_rebalance.assignors.registry import is_known, library_of
 from kafka_rebalance.group.spec import GroupSpec, counted
 from kafka_rebalance.plans.leaders import LedPlan, has_no_answer
 
-from .note import Note
+from .findings import Note
 
 _OTHERS = {
     "librdkafka": "librdkafka (confluent-kafka and others)",
@@ -57,22 +57,19 @@ def _answering(one: LedPlan) -> str:
 
 def _if_leads(one: LedPlan) -> str:
     lead = "leads" if len(one.leaders) == 1 else "lead"
-    return f"If {_members(one)} {lead} with {one.assignor}: {_answer(one)}"
+    head = f"If {_members(one)} {lead} with {one.assignor}"
+    if one.plan is None:
+        return f"{head}: {one.error}"
+    figures = one.plan.figures()
+    counts = f"{counted(figures.rounds, 'rebalance')}, {counted(figures.moves, 'move')}"
+    ends = "" if figures.settled else ", and the group never settles"
+    return f"{head}: {counts}, {figures.balance_after.least_to_most} partitions per member{ends}"
 
 
 def _members(one: LedPlan) -> str:
     named = ", ".join(one.leaders[:_MOST_LEADERS])
     more = len(one.leaders) - _MOST_LEADERS
     return f"{named} or {more} more" if more > 0 else named.replace(", ", " or ")
-
-
-def _answer(one: LedPlan) -> str:
-    if one.plan is None:
-        return str(one.error)
-    figures = one.plan.figures()
-    ends = "" if figures.settled else ", and the group never settles"
-    parts = [counted(figures.rounds, "rebalance"), counted(figures.moves, "move")]
-    return f"{', '.join(parts)}, {figures.balance_after.least_to_most} partitions per member{ends}"
 
 
 def foreign_leader(
@@ -88,8 +85,10 @@ def foreign_leader(
         "differ from those of Kafka's assignor with that name. The figures here are true if a Java "
         "member leads, or a member with this project's plug-in."
     )
-    dialects = _dialects_text(library or "", shown)
-    yield Note("foreign", text + dialects, detail={"leader_library": library})
+    own = ("kafka-python", "aiokafka") if library == "python" else (library,)
+    if any(library_of(name) in own for name in shown):
+        text += _DIALECTS.get(library or "", "")
+    yield Note("foreign", text, detail={"leader_library": library})
 
 
 def own_rows(assignor: str | None) -> Iterator[Note]:
@@ -102,9 +101,3 @@ def own_rows(assignor: str | None) -> Iterator[Note]:
             "members have as this project's plug-ins"
             + (", except cooperative-sticky." if library == "aiokafka" else "."),
         )
-
-
-def _dialects_text(library: str, shown: Iterable[str]) -> str:
-    own = ("kafka-python", "aiokafka") if library == "python" else (library,)
-    there = any(library_of(name) in own for name in shown)
-    return _DIALECTS.get(library, "") if there else ""

@@ -19,12 +19,13 @@ from kafka_rebalance.group.spec import GroupSpec, first_of
 from kafka_rebalance.plans.changes.change import Change
 from kafka_rebalance.plans.rebalance_plan import RebalancePlan, parse_changes, plan
 
+from .findings import Note
 from .never_ends import MOST_PLAYS, MOST_WORK, simple_changes, work
-from .note import Note
 
 DIALECT = "librdkafka/cooperative-sticky"
 NEWCOMER = "a new member with all topics"
 
+End = Literal["dies", "never settles"]
 When = Literal["next", "planned", "following"]
 
 
@@ -33,13 +34,13 @@ class Trap(NamedTuple):
     follows one of the given changes, "following" the simple change `change` after all of these.
     """
 
-    end: Literal["dies", "never settles"]
+    end: End
     when: When
     change: str | None = None
 
 
 _MOST_NAMED = 5
-_ENDS: dict[Literal["dies", "never settles"], str] = {
+_ENDS: dict[End, str] = {
     "dies": "the process of a leader with librdkafka dies (SIGSEGV or SIGABRT), and then that of "
     "the next one",
     "never settles": "a leader with librdkafka lets the group rebalance for ever",
@@ -55,15 +56,12 @@ def trap_notes(traps: Sequence[Trap]) -> Iterator[Note]:
             at = "At the next rebalance" if when == "next" else f"At {change}"
             yield _note(end, when, at, [] if change is None else [change])
     for end in _ENDS:
-        changes = [trap.change or "" for trap in traps if trap[:2] == (end, "following")]
-        if changes:
+        if changes := [trap.change or "" for trap in traps if trap[:2] == (end, "following")]:
             named = first_of(changes, _MOST_NAMED, "; ")
             yield _note(end, "following", f"After {named}", changes)
 
 
-def _note(
-    end: Literal["dies", "never settles"], when: When, at: str, changes: Sequence[str]
-) -> Note:
+def _note(end: End, when: When, at: str, changes: Sequence[str]) -> Note:
     text = f"WARNING: {at}, {_ENDS[end]} (docs/behaviour/librdkafka.md)."
     return Note(end, text, detail={"when": when, "changes": changes})
 

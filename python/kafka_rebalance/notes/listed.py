@@ -17,7 +17,7 @@ from kafka_rebalance.group.spec import GroupSpec
 from kafka_rebalance.plans.clients import JAVA, KAFKA_PYTHON, client_of
 from kafka_rebalance.plans.rounds import lists_eager
 
-from .note import Note
+from .findings import Note
 
 _COOPERATIVE_LISTS = (
     "Assumed: every member lists only cooperative assignors; brokers do not show the lists. "

@@ -10,7 +10,7 @@ from kafka_rebalance.group.spec import GroupSpec, counted
 from kafka_rebalance.plans.rebalance_plan import RebalancePlan
 from kafka_rebalance.plans.rounds import Step
 
-from .note import Note
+from .findings import Note
 
 _LOST_RACK = "remove-rack="
 BEFORE = "Before the changes, "

@@ -22,8 +22,8 @@ from kafka_rebalance.plans.changes.edits import Edited, GroupEvent
 from kafka_rebalance.plans.changes.made_up import MadeUp
 from kafka_rebalance.plans.rebalance_plan import RebalancePlan, played
 
-from .extra_rebalances import Further, changes_all
 from .never_ends import MOST_WORK, work
+from .other_courses import Further, changes_all
 
 _DRAWS = 32
 _MOST_PARTS = 9

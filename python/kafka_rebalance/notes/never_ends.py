@@ -37,7 +37,7 @@ from kafka_rebalance.plans.core_plan import CorePlan
 from kafka_rebalance.plans.playing import at_change, play_led
 from kafka_rebalance.plans.rebalance_plan import RebalancePlan, is_built_in, parse_changes
 
-from .note import Note
+from .findings import Note
 
 MOST_PLAYS = 200
 MOST_WORK = 1_000_000
@@ -179,8 +179,7 @@ def _sentences(found: Endless) -> Iterator[str]:
             f"{found.assignor}, but none of {played} does so here."
         )
     for for_good, title in ((True, "always ends"), (False, "ends this time")):
-        changes = [way.change for way in found.ways_out if way.for_good is for_good]
-        if changes:
+        if changes := [way.change for way in found.ways_out if way.for_good is for_good]:
             yield f"The assignor {title} (played) after: {'; '.join(changes)}."
     if found.now or found.after is not None:
         yield (

@@ -30,7 +30,7 @@ from kafka_rebalance.plans.clients import (
 )
 from kafka_rebalance.plans.rebalance_plan import RebalancePlan
 
-from .note import Note
+from .findings import Note
 
 TOGETHER = "The members run several clients: stop all of them together."
 

@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Any
 from kafka_rebalance.frozen import Frozen
 from kafka_rebalance.group.model import Topic, TopicPartition
 from kafka_rebalance.group.ownership import Balance
-from kafka_rebalance.notes.note import Note
+from kafka_rebalance.notes.findings import Note
 from kafka_rebalance.plans.figures import Reader, share_in_racks
 
-from .replica_findings import far_finding, leaderless_finding
+from .readers import far_finding, leaderless_finding
 
 if TYPE_CHECKING:
     from kafka_rebalance.wire.broker_groups import BrokerGroup, BrokerMember
@@ -31,9 +31,6 @@ if TYPE_CHECKING:
 
 Lags = Mapping[TopicPartition, int]
 """For each partition with a committed offset: the number of records not yet consumed."""
-
-_Ids = tuple[str, ...]
-_Tasks = Mapping[TopicPartition, Sequence[TopicPartition]]
 
 
 def lag_in(lags: Lags | None, partitions: Collection[TopicPartition]) -> int | None:
@@ -208,7 +205,7 @@ class StreamsGroupWithLag(_AssignedByBroker):
         }
 
 
-def tasks_of(group: "DescribedStreamsGroup") -> _Tasks:
+def tasks_of(group: "DescribedStreamsGroup") -> dict[TopicPartition, list[TopicPartition]]:
     """Returns each active task of members or targets, with the partitions that it reads."""
     sources = {one.subtopology_id: one.read_topics for one in group.subtopologies}
     lists = [tasks for one in group.members for tasks in (one.assigned, one.target)]
@@ -235,7 +232,9 @@ def is_reconciling(member: "BrokerMember") -> bool:
     return member.target is not None and set(member.target) != set(member.assigned)
 
 
-def _ids(group: "BrokerGroup | DescribedStreamsGroup", which: Callable[[Any], object]) -> _Ids:
+def _ids(
+    group: "BrokerGroup | DescribedStreamsGroup", which: Callable[[Any], object]
+) -> tuple[str, ...]:
     return tuple(one.member_id for one in group.members if which(one))
 
 
@@ -297,12 +296,8 @@ def _behind(group: "DescribedStreamsGroup") -> Iterator[Note]:
         ends = _offsets(one.task_end_offsets)
         offsets = _offsets(one.task_offsets)
         copies = (*one.assigned.standby, *one.assigned.warmup)
-        behind = {
-            task: ends[task] - offsets.get(task, 0)
-            for task in copies
-            if ends.get(task, 0) > offsets.get(task, 0)
-        }
-        if behind:
-            texts = ", ".join(f"{tp.topic}_{tp.partition} {left:,}" for tp, left in behind.items())
+        left = {task: ends.get(task, 0) - offsets.get(task, 0) for task in copies}
+        if behind := {task: records for task, records in left.items() if records > 0}:
+            texts = ", ".join(f"{tp.topic}_{tp.partition} {n:,}" for tp, n in behind.items())
             text = f"records missing in its copies: {texts}"
             yield Note("behind", text, (one.member_id,), tuple(behind))

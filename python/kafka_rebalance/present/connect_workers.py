@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from kafka_rebalance.assignors.connect.work import Task, Work
 from kafka_rebalance.frozen import Frozen
 from kafka_rebalance.group.ownership import Balance
-from kafka_rebalance.notes.note import Note
+from kafka_rebalance.notes.findings import Note
 
 if TYPE_CHECKING:
     from kafka_rebalance.wire.connect_protocol import (
@@ -101,25 +101,18 @@ def _work(connectors: "Connectors", tasks: "Tasks") -> Work:
 
 
 def _findings(group: ConnectGroup) -> Iterator[Note]:
-    idle = tuple(
-        one.member_id for one in group.workers if not one.work.connectors and not one.work.tasks
-    )
+    idle = tuple(w.member_id for w in group.workers if not w.work.connectors and not w.work.tasks)
     if idle and len(idle) < len(group.workers):
         yield Note("idle", "nothing runs there", idle)
-    counts = Counter(
-        what
-        for one in group.workers
-        for what in (*one.work.connectors, *(f"{name}-{number}" for name, number in one.work.tasks))
-    )
-    doubled = [what for what, count in counts.items() if count > 1]
-    if doubled:
+    counts = Counter[str]()
+    for one in group.workers:
+        counts.update((*one.work.connectors, *("{}-{}".format(*task) for task in one.work.tasks)))
+    if doubled := [what for what, count in counts.items() if count > 1]:
         yield Note("doubled", f"several workers run {', '.join(doubled)}")
-    delay = max((one.assignment.delay_ms for one in group.workers), default=0)
-    if delay:
+    if delay := max((one.assignment.delay_ms for one in group.workers), default=0):
         text = "at the last rebalance, work of a lost worker was held back for "
         yield Note("waits", f"{text}{delay / 1000:g} s (scheduled.rebalance.max.delay.ms)")
     if any(one.assignment.error for one in group.workers):
-        text = "the leader had not read the newest connector configurations"
-        yield Note("mismatch", text)
+        yield Note("mismatch", "the leader had not read the newest connector configurations")
     if len({one.metadata.version for one in group.workers}) > 1:
         yield Note("mixed", "workers send different versions of Connect's protocol")

@@ -8,6 +8,7 @@ assignor of the leader's library; without a known assignor, findings about it ar
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import field, replace
+from itertools import chain
 from typing import Any
 
 from kafka_rebalance.assignors import registry
@@ -17,10 +18,9 @@ from kafka_rebalance.group.html_tables import small_table
 from kafka_rebalance.group.model import Member, TopicPartition
 from kafka_rebalance.group.ownership import Assignment, Balance
 from kafka_rebalance.group.spec import GroupSpec, counted, require_group
-from kafka_rebalance.notes.findings import FINDINGS, rank, summary
+from kafka_rebalance.notes.findings import FINDINGS, Note, rank, summary
 from kafka_rebalance.notes.listed import may_list_eager
 from kafka_rebalance.notes.never_ends import endless
-from kafka_rebalance.notes.note import Note
 from kafka_rebalance.plans.clients import library_evidence
 from kafka_rebalance.plans.figures import rack_share
 from kafka_rebalance.plans.leaders import LedPlan, plans_by_leader
@@ -29,9 +29,7 @@ from kafka_rebalance.plans.possible.optimum import best_possible
 from kafka_rebalance.plans.rounds import lists_eager, subscribed_partitions
 
 from .broker_assigned import Lags, WithLag, lag_in
-from .overloaded import has_weights, overloaded
-from .replica_findings import far_finding, leaderless_finding
-from .why_uneven import why_uneven
+from .readers import far_finding, has_weights, leaderless_finding, overloaded, why_uneven
 
 
 class Description(WithLag):
@@ -76,9 +74,7 @@ class Description(WithLag):
 
     @property
     def _read(self) -> list[TopicPartition]:
-        return [
-            tp for owned in self.assignment.values() for tp in read_partitions(self.group, owned)
-        ]
+        return read_partitions(self.group, chain(*self.assignment.values()))
 
     def lag_of(self, member_id: str) -> int | None:
         """Returns the sum of the known lags of a member's partitions; None if none is known."""
@@ -91,8 +87,7 @@ class Description(WithLag):
 
     def also(self, findings: Iterable[Note]) -> "Description":
         """Returns the description with these findings, too; the most severe one comes first."""
-        found = sorted((*self.findings, *findings), key=lambda one: rank(one.kind))
-        return replace(self, findings=tuple(found))
+        return replace(self, findings=worst_first((*self.findings, *findings)))
 
     def to_dict(self) -> dict[str, Any]:
         return {
@@ -153,9 +148,9 @@ def describe(
     if group.subtopologies is None and not registry.shares_partitions(group.assignor):
         possible = best_possible(group, engine=engine).balance
     led = _led(group, engine)
-    read = {tp for owned in assignment.values() for tp in read_partitions(group, owned)}
+    read = {*read_partitions(group, chain(*assignment.values()))}
     without_leader = tuple(sorted(read & {*leaderless}))
-    findings = [
+    notes = [
         *leaderless_finding(without_leader),
         *_faults(group, assignment),
         *_loads(group, assignment, possible, led),
@@ -163,7 +158,7 @@ def describe(
         *_subscriptions(group),
         *_next_rebalance(group, led, engine),
     ]
-    findings.sort(key=lambda finding: rank(finding.kind))
+    findings = worst_first(notes)
     share = rack_share(group, assignment)
     names = tuple(one.assignor for one in led)
     found = tuple(one for one in findings if one.kind in FINDINGS)
@@ -171,6 +166,10 @@ def describe(
     return Description(
         group, assignment, balance, possible, share, lags, found, names, without_leader, facts
     )
+
+
+def worst_first(findings: Iterable[Note]) -> tuple[Note, ...]:
+    return tuple(sorted(findings, key=lambda one: rank(one.kind)))
 
 
 def read_partitions(group: GroupSpec, owned: Iterable[TopicPartition]) -> list[TopicPartition]:
@@ -213,15 +212,7 @@ def _faults(group: GroupSpec, assignment: Assignment) -> Iterator[Note]:
             owners.setdefault(tp, []).append(member.member_id)
             if tp.topic not in member.topics or tp.partition >= counts.get(tp.topic, 0):
                 stale.setdefault(member.member_id, []).append(tp)
-    subscribed = {topic for member in group.members for topic in member.topics}
-    unread = tuple(
-        TopicPartition(topic, p)
-        for topic, count in counts.items()
-        if topic in subscribed
-        for p in range(count)
-        if TopicPartition(topic, p) not in owners
-    )
-    if unread:
+    if unread := tuple(tp for tp in subscribed_partitions(group) if tp not in owners):
         text = "no member owns them: the group has not rebalanced since they appeared, or lost them"
         if not owners:
             text = "no member owns any: the group was not assigned yet, or the input has no owners"
@@ -238,11 +229,9 @@ def _faults(group: GroupSpec, assignment: Assignment) -> Iterator[Note]:
 def _task_faults(group: GroupSpec, assignment: Assignment) -> Iterator[Note]:
     """Yields findings on active tasks that no member runs, or that several members run."""
     runs = Counter(tp for owned in assignment.values() for tp in owned)
-    missing = tuple(tp for tp in subscribed_partitions(group) if tp not in runs)
-    if missing:
+    if missing := tuple(tp for tp in subscribed_partitions(group) if tp not in runs):
         yield Note("unread", "no member runs these tasks at present", partitions=missing)
-    doubled = tuple(tp for tp, count in runs.items() if count > 1)
-    if doubled:
+    if doubled := tuple(tp for tp, count in runs.items() if count > 1):
         yield Note("doubled", "several members run these tasks", partitions=doubled)
 
 
@@ -254,12 +243,9 @@ def _loads(
     idle = tuple(member_id for member_id, count in held.items() if not count)
     if idle and len(idle) < len(held):
         yield _idle(group, idle, fewer_partitions=possible.min == 0)
-    # This excludes Kafka Streams, whose tasks are unknown here, and `weighted`: it balances loads.
-    if (
-        any(held.values())
-        and balance.stddev > possible.stddev
-        and group.assignor not in (registry.STREAM, registry.WEIGHTED)
-    ):
+    # Not for Kafka Streams, whose tasks are unknown here, nor `weighted`, which evens out loads.
+    is_even = not any(held.values()) or balance.stddev <= possible.stddev
+    if not is_even and group.assignor not in (registry.STREAM, registry.WEIGHTED):
         text = f"{balance.min} to {balance.max} partitions per member; possible is {possible.min}"
         text += f" to {possible.max}" if possible.max > possible.min else " each"
         plan = led[0].plan if led else None
@@ -279,20 +265,14 @@ def _loads(
 def _idle(group: GroupSpec, idle: tuple[str, ...], *, fewer_partitions: bool) -> Note:
     if group.subtopologies is not None:
         return Note("idle", "they run no active task", idle)
+    is_stream, own = group.assignor == registry.STREAM, "owns" if len(idle) == 1 else "own"
+    text = f"{len(idle)} of {counted(len(group.members), 'member')} {own} nothing"
     if not fewer_partitions:
-        of, verb = counted(len(group.members), "member"), "owns" if len(idle) == 1 else "own"
-        text, ask = (
-            f"{len(idle)} of {of} {verb} nothing, though each could own a partition",
-            "compare",
-        )
-        return Note("idle", text, idle, ask=None if group.assignor == registry.STREAM else ask)
-    text = (
-        f"{len(idle)} of {counted(len(group.members), 'member')} own{'s' * (len(idle) == 1)} "
-        "nothing: there are fewer partitions than members for their topics"
-    )
-    if group.assignor != registry.STREAM:  # the topics of Kafka Streams must not grow
-        text += ": remove members or add partitions"
-    return Note("idle", text, idle)
+        text += ", though each could own a partition"
+        return Note("idle", text, idle, ask=None if is_stream else "compare")
+    text += ": there are fewer partitions than members for their topics"
+    # The topics of Kafka Streams must not grow.
+    return Note("idle", text + ": remove members or add partitions" * (not is_stream), idle)
 
 
 def _subscriptions(group: GroupSpec) -> Iterator[Note]:
@@ -304,12 +284,8 @@ def _subscriptions(group: GroupSpec) -> Iterator[Note]:
     if len(group.members) < 2:
         return
     for member in group.members:
-        only = [
-            topic
-            for topic in dict.fromkeys(member.topics)
-            if subscribers[topic] == 1 and counts.get(topic)
-        ]
-        if only:
+        topics = dict.fromkeys(member.topics)
+        if only := [one for one in topics if subscribers[one] == 1 and counts.get(one)]:
             text = f"no other member would read {', '.join(only)} if this one left"
             yield Note("one subscriber", text, (member.member_id,))
     versions = sorted({member.version for member in group.members})

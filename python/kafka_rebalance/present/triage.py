@@ -12,12 +12,11 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from kafka_rebalance.frozen import Frozen
 from kafka_rebalance.group.spec import counted
-from kafka_rebalance.notes.findings import FINDINGS, FindingKind, rank, with_worse
-from kafka_rebalance.notes.note import Note
+from kafka_rebalance.notes.findings import FINDINGS, FindingKind, Note, rank, with_worse
 from kafka_rebalance.plans.group_kinds import CLASSIC, protocol_kind
 
 from .broker_assigned import Lags, lag_in
-from .description import Description
+from .description import Description, worst_first
 
 if TYPE_CHECKING:
     from .connect_workers import ConnectGroup
@@ -60,7 +59,7 @@ class TriagedGroup(Frozen):
         found = one.findings
         if state in _BY_STATE and kind != CLASSIC:
             finding = _BY_STATE[state]
-            found = _sorted((*found, Note(finding, FINDINGS[finding].meaning)))
+            found = worst_first((*found, Note(finding, FINDINGS[finding].meaning)))
         return cls(one.group.group_id, kind, state, found, one.lag, one)
 
     @classmethod
@@ -105,13 +104,9 @@ def with_patterns(groups: Iterable[TriagedGroup], patterns: Iterable[Any]) -> li
             text = f"{one.told}; {one.instead}" if one.instead else one.told
             found.setdefault(one.group_id, []).append(Note(one.kind, text, ask="history"))
     return [
-        replace(one, findings=_sorted((*one.findings, *found.get(one.group_id, ()))))
+        replace(one, findings=worst_first((*one.findings, *found.get(one.group_id, ()))))
         for one in groups
     ]
-
-
-def _sorted(findings: Iterable[Note]) -> tuple[Note, ...]:
-    return tuple(sorted(findings, key=lambda one: rank(one.kind)))
 
 
 def state_in(error: str) -> str | None:

@@ -12,8 +12,9 @@ from kafka_rebalance.frozen import Frozen
 from kafka_rebalance.group.html_tables import escaped
 from kafka_rebalance.plans.changes.members import RemoveMembers
 from kafka_rebalance.plans.changes.text import change_from_text
-from kafka_rebalance.report.text.names import counted, cut, in_words
-from kafka_rebalance.report.text.pages import bar_chart, page, scrolled
+
+from .text.pages import bar_chart, page, scrolled
+from .text.sentences import counted, cut, in_words
 
 Totals = Any
 
@@ -131,7 +132,6 @@ _MOST_BARS = 12
 
 
 def fleet_page(report: FleetReport) -> str:
-    """Returns the page: imbalance, moves, racks, clusters and the worst groups."""
     parts = [f"<p>{escaped(report.summary)}</p>"]
     parts += [f'<p class="note">{escaped(note)}</p>' for note in report.notes]
     parts.append('<div class="pictures">')

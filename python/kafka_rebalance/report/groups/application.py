@@ -6,6 +6,7 @@ Tasks are printed like partitions, by subtopology: `0[1, 3]` are the tasks 0_1 a
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
+from typing import Any
 
 from kafka_rebalance.applications.comparison import ComparedSettings
 from kafka_rebalance.applications.explanation import TaskExplanation
@@ -17,10 +18,10 @@ from kafka_rebalance.group.model import TopicPartition
 from kafka_rebalance.group.spec import GroupSpec
 from kafka_rebalance.java.hash_map import Uuid
 from kafka_rebalance.plans.changes.members import RemoveMembers
-from kafka_rebalance.report.text.names import counted, partitions_text, shortened
-from kafka_rebalance.report.text.sentences import print_wrapped
-from kafka_rebalance.report.text.tables import print_filled_table
 from kafka_rebalance.wire.streams_protocol import TaskId
+
+from ..text.sentences import counted, partitions_text, print_wrapped, shortened
+from ..text.tables import print_filled_table
 
 _MOST_SHOWN = 20
 _CERTAIN = 0.999
@@ -63,15 +64,10 @@ def print_application(group: GroupSpec, one: Replay) -> None:
         waiting.setdefault((now, ideal), []).append((late, task))
     for (now, ideal), pairs in waiting.items():
         where = "nobody" if now is None else names[uuid_text(now)]
-        behind = counted(max(pairs)[0], "record")
-        limit = f"{application.settings.acceptable_recovery_lag:,}"
-        print_wrapped(
-            f"Waiting: {tasks_text(task for _, task in pairs)}, from {where} to "
-            f"{names[uuid_text(ideal)]}, which was up to {behind} behind in the last rebalance "
-            f"(acceptable.recovery.lag: {limit}).",
-            "",
-            "  ",
-        )
+        text = f"Waiting: {tasks_text(task for _, task in pairs)}, from {where} to "
+        text += f"{names[uuid_text(ideal)]}, which was up to {counted(max(pairs)[0], 'record')} "
+        limit = f"acceptable.recovery.lag: {application.settings.acceptable_recovery_lag:,}"
+        print_wrapped(f"{text}behind in the last rebalance ({limit}).", more="  ")
     for info in application.subtopologies:
         logs = (*info.changelog_topics, *info.source_changelog_topics)
         kind = f"its changelog is {', '.join(logs)}" if logs else "stateless"
@@ -83,10 +79,8 @@ def print_application(group: GroupSpec, one: Replay) -> None:
 
 def print_assumed(one: Replay) -> None:
     """Prints whether the replay produces the present assignment, and which settings are assumed."""
-    if one.problem is None:
-        print_wrapped("Checked: the last rebalance, played again, has the present assignment.")
-    else:
-        print_wrapped(f"Not checked: {one.problem}.")
+    checked = "Checked: the last rebalance, played again, has the present assignment."
+    print_wrapped(checked if one.problem is None else f"Not checked: {one.problem}.")
     assumed = "; ".join(f"{name} {value}" for name, value in one.assumed().items())
     print_wrapped(f"Assumed: {assumed}.")
 
@@ -161,12 +155,10 @@ def print_settings(compared: Sequence[ComparedSettings]) -> None:
     figures = ("moves", "probings", "stable after", "restored before they run")
     columns = ("settings", *figures, "standby tasks", "active per thread")
     print_filled_table(columns, rows, right=("moves", "probings", "standby tasks"))
+    row = "the way to the setting, until no rebalance is due."
     if now.plan.changes:
-        print_wrapped(
-            "Each row: the settings are in place, no rebalance is due, and then the change comes."
-        )
-    else:
-        print_wrapped("Each row: the way to the setting, until no rebalance is due.")
+        row = "the settings are in place, no rebalance is due, and then the change comes."
+    print_wrapped(f"Each row: {row}")
     print_assumed(now.plan.replay)
 
 
@@ -211,10 +203,9 @@ def print_task(plan: ApplicationPlan, one: TaskExplanation) -> None:
 
 
 def _if_quick(course: Course, quick: Course) -> str:
-    text = (
-        f"Not known before: which copies are restored within the {time_text(FOLLOW_UP_MS)} before "
-    )
-    text += "a follow-up. Below, none of them is; if all are, the plan has "
+    within = time_text(FOLLOW_UP_MS)
+    text = f"Not known before: which copies are restored within the {within} before a follow-up. "
+    text += "Below, none of them is; if all are, the plan has "
     text += f"{counted(quick.probings, 'probing rebalance')} in place of {course.probings}"
     found = [tasks_text(course.depending())] if course.depending() else []
     found += ["standby tasks"] * any(of.standby for of in course.tasks.values())
@@ -229,7 +220,6 @@ def _figures(one: Course) -> tuple[str, str, str]:
 
 
 def summary(plan: ApplicationPlan) -> str:
-    """Returns the plan's result in one or two sentences."""
     courses, total = plan.courses, len(plan.replay.topology.tasks)
     what = ", ".join(map(str, plan.changes)) or "the next rebalance"
     if plan.new_settings:
@@ -251,8 +241,7 @@ def summary(plan: ApplicationPlan) -> str:
         last = "the last one" if any(one.moved for one in courses) else "and it ends"
         text += f", {last} {spread} later, after {_range(probings, 'probing rebalances')}"
     firsts = [one.calls[0] for one in courses if one.calls]
-    silent = {one.waited_ms for one in firsts if one.cause != PROBING} - {0}
-    if silent:
+    if silent := {one.waited_ms for one in firsts if one.cause != PROBING} - {0}:
         gone = {task for one in firsts for task in one.ended}
         removes = all(isinstance(one, RemoveMembers) for one in plan.changes)
         left = [one for one in plan.group.members if one.member_id not in firsts[0].tasks]
@@ -260,14 +249,11 @@ def summary(plan: ApplicationPlan) -> str:
         if removes and len(left) == 1:
             name = shortened(left[0].client_id or left[0].member_id, plan.replay.names)
             who = f"the session of {name}"
-        text += f"; until {who} times out, after {time_text(max(silent))}, nobody reads "
-        text += (
-            f"its tasks {tasks_text(gone)}"
-            if gone and removes
-            else "the tasks of the process that ends"
-        )
-    restored = {copy for one in courses for call in one.calls for copy in call.restored}
-    if restored:
+        its = "the tasks of the process that ends"
+        if gone and removes:
+            its = f"its tasks {tasks_text(gone)}"
+        text += f"; until {who} times out, after {time_text(max(silent))}, nobody reads {its}"
+    if restored := {copy for one in courses for call in one.calls for copy in call.restored}:
         most = counted(max(copy.records for copy in restored), "record")
         tasks = tasks_text({copy.task for copy in restored})
         text += f"; before they run, {tasks} are restored, from up to {most} each"
@@ -286,15 +272,11 @@ def _alike(phase: list[Call]) -> list[Call]:
     become equal.
     """
 
-    def bare(copies: Iterable[Copy]) -> tuple[Copy, ...]:
+    def bare(copies: Iterable[Copy]) -> Any:
         return tuple(one._replace(records=0) for one in copies)
 
-    return [
-        one._replace(
-            restored=bare(one.restored), warming=bare(one.warming), standby=bare(one.standby)
-        )
-        for one in phase
-    ]
+    kinds = ("restored", "warming", "standby")
+    return [one._replace(**{kind: bare(getattr(one, kind)) for kind in kinds}) for one in phase]
 
 
 def _print_phase(phase: list[Call], names: Mapping[str, str]) -> None:

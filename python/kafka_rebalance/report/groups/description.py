@@ -1,22 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Prints the present state of a group: its members and the findings."""
+"""Prints the present state of a group, or all groups of a cluster by their findings."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import TypeVar
 
 from kafka_rebalance.group.model import Member
 from kafka_rebalance.group.spec import first_of
-from kafka_rebalance.notes.listed import lists_notes
-from kafka_rebalance.notes.note import Note
-from kafka_rebalance.plans.clients import client_of, library_evidence
+from kafka_rebalance.notes.findings import PAGE, Note
+from kafka_rebalance.notes.listed import lists_notes, may_list_eager
+from kafka_rebalance.plans.clients import class_name, client_of, library_evidence
 from kafka_rebalance.plans.figures import share_text
 from kafka_rebalance.present.broker_assigned import Lags
 from kafka_rebalance.present.description import Description
-from kafka_rebalance.report.plans.figures import its
-from kafka_rebalance.report.plans.notes import print_notes
-from kafka_rebalance.report.text.names import counted, cut, member_names, partitions_text
-from kafka_rebalance.report.text.sentences import print_wrapped
-from kafka_rebalance.report.text.tables import print_filled_table
+from kafka_rebalance.present.triage import EMPTY, TriagedGroup, summary
+
+from ..plans.figures import its
+from ..plans.notes import either_note, lists_note, print_notes
+from ..text.sentences import counted, cut, member_names, partitions_text, print_wrapped
+from ..text.tables import print_filled_table
 
 _MOST_ROWS = 20
 _MOST_CHARACTERS = 34
@@ -57,8 +58,7 @@ def print_description(one: Description, given: str, *, everything: bool) -> None
         print_wrapped(_lag(one, names))
     print_findings((*one.findings, *one.facts), names)
     print_notes(lists_notes(group, group.assignor), {}, given)
-    asks = dict.fromkeys(finding.ask for finding in one.findings if finding.ask)
-    if asks:
+    if asks := dict.fromkeys(finding.ask for finding in one.findings if finding.ask):
         print()
         print("This shows more:")
     for ask in asks:
@@ -82,9 +82,7 @@ def finding_text(finding: Note, names: Mapping[str, str]) -> str:
 
 
 _LIBRARIES = {"java": "Java", "python": "kafka-python or aiokafka"}
-_JAVAS_BYTES = (
-    "Java or plug-in"  # this project's plug-ins of the Python libraries send Java's bytes
-)
+_JAVAS_BYTES = "Java or plug-in"  # this project's plug-ins of Python libraries send Java's bytes
 
 
 def _library(member: Member, group_id: str) -> str:
@@ -144,3 +142,67 @@ def lag_text(
     ]
     known = f"{counted(sum(lags.values()), 'record')} in {counted(len(lags), 'partition')}{more}"
     return f"Lag: {'; '.join(unknown if unknown and not lags else [known, *unknown])}."
+
+
+# All groups of a cluster --------------------------------------------------------------------------
+
+_TRIAGED = (
+    "group", "assignor", "members", "partitions per member", "best possible", "lag", "findings",
+)  # fmt: skip
+
+
+def print_triage(
+    groups: Sequence[TriagedGroup],
+    shown: Sequence[TriagedGroup],
+    *,
+    only: Sequence[str] | None = None,
+) -> None:
+    """Prints the summary of all `groups`, and a table of `shown`: those with findings `only`."""
+    print_wrapped(summary(groups))
+    described = [one.described for one in shown if isinstance(one.described, Description)]
+    live = any(one.lag is not None for one in shown)
+    live |= any(one.lags is not None for one in described)
+    if shown:
+        rows = [_row(one, live=live) for one in shown]
+        print_filled_table(_TRIAGED, rows, right=_TRIAGED[2:6], whole=True, names=2)
+    if others := len(groups) - len(shown):
+        verb, how = "is" if others == 1 else "are", "; --all shows every group"
+        if only:
+            kinds = (f"of {one} or worse" if one in ("warning", "info") else one for one in only)
+            how = f": no finding {' or '.join(kinds)}"
+        print_wrapped(f"{counted(others, 'group')} {verb} not shown{how}.")
+    if live and any(one.without_committed_offset or one.leaderless for one in described):
+        leader = " and a leader" if any(one.leaderless for one in described) else ""
+        which = f"only of partitions with a committed offset{leader}"
+        print_wrapped(f"lag: {which}; - if a group has none of these.")
+    if note := either_note(
+        class_name(one.group, name) for one in described for name in one.assignors
+    ):
+        print_wrapped(note)
+    of_groups = (one.group for one in described)
+    if unknown := [one.group_id for one in of_groups if may_list_eager(one, one.assignor)]:
+        print_wrapped(lists_note(unknown))
+    about = f" {PAGE} explains the findings." if any(one.findings for one in shown) else ""
+    print_wrapped(f"--group G shows one group in detail.{about}")
+
+
+def _row(one: TriagedGroup, *, live: bool) -> list[str]:
+    assignor = "no members" if one.state in EMPTY else one.group_type or "-"
+    balance = possible = "-"
+    if isinstance(one.described, Description):
+        group, names = one.described.group, one.described.assignors
+        either = dict.fromkeys(class_name(group, name) or "" for name in names)
+        assignor = " or ".join(either) or group.assignor or "-"
+        balance = one.described.balance.least_to_most
+        possible = one.described.possible.least_to_most
+    elif one.described is not None:
+        balance = one.described.task_balance.least_to_most
+    return [
+        cut(one.group_id, 60),
+        assignor,
+        "-" if one.members is None else str(one.members),
+        balance,
+        possible,
+        lag_cell(one.lag) if live else "",
+        ", ".join(dict.fromkeys(finding.kind for finding in one.findings)) or "-",
+    ]

@@ -6,7 +6,7 @@ from typing import Any
 
 from kafka_rebalance.group.model import TopicPartition, shell_option
 from kafka_rebalance.group.ownership import Balance
-from kafka_rebalance.notes.note import Note
+from kafka_rebalance.notes.findings import Note
 from kafka_rebalance.plans.figures import share_text
 from kafka_rebalance.present.broker_assigned import (
     AssignedByBroker,
@@ -14,11 +14,10 @@ from kafka_rebalance.present.broker_assigned import (
     is_reconciling,
 )
 from kafka_rebalance.present.connect_workers import ConnectGroup
-from kafka_rebalance.report.text.names import counted, cut, member_names, partitions_text
-from kafka_rebalance.report.text.sentences import print_wrapped
-from kafka_rebalance.report.text.tables import print_table
 from kafka_rebalance.wire.broker_groups import BrokerMember
 
+from ..text.sentences import counted, cut, member_names, partitions_text, print_wrapped
+from ..text.tables import print_table
 from .description import lag_cell, lag_text, print_findings, print_members
 
 _KINDS = {

@@ -10,9 +10,9 @@ from kafka_rebalance.history.all_groups import Recorded
 from kafka_rebalance.history.group_log import RecordedGeneration, RecordedMember
 from kafka_rebalance.history.patterns import Pattern
 from kafka_rebalance.history.recorded import RecordedRebalance
-from kafka_rebalance.report.text.names import counted, cut, member_names, shortened
-from kafka_rebalance.report.text.pages import page, scrolled, table
 
+from ..text.pages import page, scrolled, table
+from ..text.sentences import counted, cut, member_names, shortened
 from .table import (
     GROUP_COLUMNS,
     WORST,
@@ -37,8 +37,11 @@ def history_page(groups: Mapping[str, Recorded], patterns: Sequence[Pattern], ti
     order = group_order(rows, patterns)
     style = files("kafka_rebalance.report.history").joinpath("page.css").read_text(encoding="utf-8")
     every = [row for group in rows.values() for row in group]
-    answer = f"<p>{escaped(answer_of(every, len(rows)))}</p>" if every else ""
-    parts = [f"<style>\n{style}</style>", answer, f'<p class="note">{escaped(_span(rows))}</p>']
+    answer, span = "", "No rebalance is in these records."
+    if times := [row.time_ms for row in every]:
+        answer = f"<p>{escaped(answer_of(every, len(rows)))}</p>"
+        span = f"{clock(min(times))} to {clock(max(times))} (UTC)."
+    parts = [f"<style>\n{style}</style>", answer, f'<p class="note">{escaped(span)}</p>']
     if len(groups) > 1:
         parts.append("<h2>The worst groups</h2>")
         parts.append(
@@ -47,17 +50,12 @@ def history_page(groups: Mapping[str, Recorded], patterns: Sequence[Pattern], ti
         parts.append("<h2>Rebalances by group and time</h2>" + _heat_map(rows, order))
     parts.append(legend([row for name in order[:WORST] for row in rows[name]]))
     for name in order[:WORST]:
-        mine = [one for one in patterns if one.group_id == name]
         parts.append(f"<h2>{escaped(name)}</h2>" + timeline(groups[name]))
-        parts.append(_patterns(mine, groups[name]) + _details(rows[name]))
+        names = _names(one for _, one in groups[name] if one is not None)
+        mine = (pattern_text(one, names) for one in patterns if one.group_id == name)
+        told = "".join(f"<li>{escaped(text)}</li>" for text in mine)
+        parts.append((f"<ul>{told}</ul>" if told else "") + _details(rows[name]))
     return page(title, parts)
-
-
-def _span(rows: Mapping[str, Sequence[RecordedRebalance]]) -> str:
-    times = [row.time_ms for group in rows.values() for row in group]
-    if not times:
-        return "No rebalance is in these records."
-    return f"{clock(min(times))} to {clock(max(times))} (UTC)."
 
 
 def _heat_map(rows: Mapping[str, Sequence[RecordedRebalance]], order: Sequence[str]) -> str:
@@ -89,7 +87,9 @@ def _heat_map(rows: Mapping[str, Sequence[RecordedRebalance]], order: Sequence[s
     note = f" {left} more groups are not shown." if left > 0 else ""
     heads = f'<tr><th scope="col">group</th>{heads}</tr>'
     shown = scrolled(f'<table class="heat">{heads}{"".join(lines)}</table>')
-    return f'{shown}<p class="note">A column is {_length(size)}, UTC.{note}</p>'
+    names = {"week": 604_800_000, "day": 86_400_000, "hour": 3_600_000, "minute": 60_000}
+    name, unit = next((name, unit) for name, unit in names.items() if size % unit == 0)
+    return f'{shown}<p class="note">A column is {counted(size // unit, name)}, UTC.{note}</p>'
 
 
 def _heat(number: int, most: int) -> str:
@@ -97,18 +97,6 @@ def _heat(number: int, most: int) -> str:
         return '<td style="background:rgba(128,128,128,.12)"></td>'
     hue, light = 50 - 50 * number / most, 80 - 22 * number / most
     return f'<td style="background:hsl({hue:.0f},85%,{light:.0f}%)">{number}</td>'
-
-
-def _length(ms: int) -> str:
-    names = {"week": 604_800_000, "day": 86_400_000, "hour": 3_600_000, "minute": 60_000}
-    name, unit = next((name, unit) for name, unit in names.items() if ms % unit == 0)
-    return counted(ms // unit, name)
-
-
-def _patterns(patterns: Sequence[Pattern], recorded: Recorded) -> str:
-    names = _names(one for _, one in recorded if one is not None)
-    told = "".join(f"<li>{escaped(pattern_text(one, names))}</li>" for one in patterns)
-    return f"<ul>{told}</ul>" if told else ""
 
 
 def _details(rows: Sequence[RecordedRebalance]) -> str:
@@ -189,7 +177,6 @@ def timeline(recorded: Recorded) -> str:
 
 
 def legend(rows: Sequence[RecordedRebalance]) -> str:
-    """Returns the legend: the colours and letters of the causes that occur."""
     kinds = {row.cause for row in rows}
     marks = "".join(
         f'<span class="item"><span class="cause" style="background:{colour}">{letter}</span>'

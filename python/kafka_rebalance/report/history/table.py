@@ -9,9 +9,9 @@ from kafka_rebalance.history.counterfactual import Counterfactual
 from kafka_rebalance.history.patterns import Pattern
 from kafka_rebalance.history.recorded import CAUSES, RecordedRebalance, total_moves
 from kafka_rebalance.history.replayed import ReplayedRebalance, replay_shares
-from kafka_rebalance.report.text.names import counted, cut, member_names, runs, shortened
-from kafka_rebalance.report.text.sentences import GLOSSARY, print_wrapped
-from kafka_rebalance.report.text.tables import print_table
+
+from ..text.sentences import GLOSSARY, counted, cut, member_names, print_wrapped, runs, shortened
+from ..text.tables import print_table
 
 WORST = 5
 _MOST_ROWS = 40
@@ -26,7 +26,6 @@ _HELPS = " Most helpful: "
 _AWAY = " ({} more wait while their member is away, up to {} s)"
 _USEFUL = ("rolling", "flapping", "new ids", "never settles", "never warm", "idle", "storm")
 """The kinds of patterns with useful remedies; if two save equally much, the first kind is shown."""
-
 
 _Groups = Mapping[str, Sequence[RecordedRebalance]]
 
@@ -144,15 +143,8 @@ def print_group(
         for row in shown
     ]
     epochs = all(row.group_type != "classic" for row in rows)
-    columns = [
-        "time (UTC)",
-        "epoch" if epochs else "generation",
-        "after s",
-        "members",
-        "moves",
-        "cause",
-    ]
-    print_table(columns, cells, left=(5,))
+    unit = "epoch" if epochs else "generation"
+    print_table(["time (UTC)", unit, "after s", "members", "moves", "cause"], cells, left=(5,))
     if any(cause.certainty == "likely" for row in shown for cause in row.causes):
         print("? likely: the records hint at it, but do not prove it")
     _print_reconciled(shown, names)
@@ -178,8 +170,7 @@ def _print_reconciled(rows: Sequence[RecordedRebalance], names: Mapping[str, str
     if took := [row for row in rows if row.reconciled_ms is not None]:
         row = max(took, key=lambda one: one.reconciled_ms or 0)
         texts.append(f"longest until all had their targets: {_after(row, row.reconciled_ms)}")
-    asked = [(one, row) for row in rows for one in row.revocations if one.took_ms is not None]
-    if asked:
+    if asked := [(one, row) for row in rows for one in row.revocations if one.took_ms is not None]:
         one, row = max(asked, key=lambda pair: pair[0].took_ms or 0)
         what = f"{names[one.member_id]}, {counted(one.partitions, 'partition')}"
         texts.append(f"slowest to revoke: {what}, {_after(row, one.took_ms)}")
@@ -264,10 +255,16 @@ def print_counterfactuals(
     if empty := sum(row.is_rebalance and not row.members for row in rows):
         recorded += f" (and {empty} that left the group empty)"
     totals, cells = dict[tuple[str, bool], tuple[int, ...]](), list[list[str]]()
+    every = {one.group_id for one in played}
     for static in (False, True):
-        for name in _of_all(played):
-            found = _with_static([one for one in played if one.assignor == name], static=static)
-            if not static or any(one.is_static for one in found):
+        chosen = dict[str, dict[str, Counterfactual]]()
+        for one in played:  # one with static members comes after the one without
+            if static or not one.is_static:
+                chosen.setdefault(one.assignor, {})[one.group_id] = one
+        for name, by_group in chosen.items():
+            found = by_group.values()
+            # Only the totals of assignors that all groups were played with are comparable.
+            if by_group.keys() == every and (not static or any(one.is_static for one in found)):
                 each = [(one.rebalances, one.moves, one.unavailable, one.waiting) for one in found]
                 totals[name, static] = sums = tuple(map(sum, zip(*each, strict=True)))
                 cells.append([f"{name}{', static members' if static else ''}", *map(str, sums)])
@@ -312,24 +309,6 @@ def _remedies(
     if totals[best, False][2] < now[2]:
         text += "; the switch itself costs rebalances, once (see compare)"
     return f"{text}. Compared with the same events under {own}, which ran last. "
-
-
-def _of_all(played: Sequence[Counterfactual]) -> list[str]:
-    """Returns the assignors that all groups were played with: only their totals are comparable."""
-    groups: dict[str, set[str]] = {}
-    for one in played:
-        groups.setdefault(one.assignor, set()).add(one.group_id)
-    every = {one.group_id for one in played}
-    return [name for name, of in groups.items() if of == every]
-
-
-def _with_static(played: Sequence[Counterfactual], *, static: bool) -> list[Counterfactual]:
-    """Returns one counterfactual of each group: `static` prefers the one with static members."""
-    chosen: dict[str, Counterfactual] = {}
-    for one in played:
-        if not one.is_static or static:
-            chosen[one.group_id] = one
-    return list(chosen.values())
 
 
 def clock(time_ms: int) -> str:

@@ -7,18 +7,16 @@ from collections.abc import Mapping, Sequence
 from kafka_rebalance.assignors.interface import RebalanceProtocol
 from kafka_rebalance.assignors.registry import SERVER_SIDE, protocol_of
 from kafka_rebalance.group.model import shell_option
-from kafka_rebalance.group.spec import GroupSpec
 from kafka_rebalance.plans.changes.edits import AS_IT_IS
 from kafka_rebalance.plans.clients import class_name
 from kafka_rebalance.plans.figures import Figures, share_text
 from kafka_rebalance.plans.rounds import lists_eager
-from kafka_rebalance.report.text.names import counted, cut, in_words
-from kafka_rebalance.report.text.sentences import GLOSSARY, print_wrapped
-from kafka_rebalance.report.text.tables import print_table
 from kafka_rebalance.simulator.timing import Timed
 from kafka_rebalance.switching.comparison import Comparison
 from kafka_rebalance.switching.recommendation import Candidate, alone_label, lacking_clients
 
+from ..text.sentences import GLOSSARY, counted, cut, in_words, print_wrapped
+from ..text.tables import print_filled_table, print_table
 from .figures import its, median_text, moves_text, seconds_text, waits
 from .recipes import print_completion, print_migration
 
@@ -46,11 +44,7 @@ def print_comparison(
         *("partition-s", "stable s", "per member", "best possible", "in rack"),
         "fullest / mean load",
     )
-    there = [
-        i for i in range(len(columns)) if i == 0 or any(row[i] not in ("", "-") for row in rows)
-    ]
-    shown = [[row[i] for i in there] for row in rows]
-    print_table([columns[i] for i in there], shown, whole=True)
+    print_filled_table(columns, rows, right=columns[1:], whole=True, empty=("", "-"))
     notes = _table_notes(comparison, times, assumed)
     for note in notes:
         print_wrapped(note)
@@ -67,41 +61,35 @@ def print_comparison(
     _print_change(comparison, given)
 
 
+_IN_SECONDS = (
+    "partition-s: partition-seconds without a reader; stable s: seconds until no rebalance is "
+    "left. Both are simulated, as `simulate --from` does it"
+)
+
+
 def _table_notes(comparison: Comparison, times: Times, assumed: str) -> list[str]:
     """Returns the sentences below the table: on seconds, members that are down, and errors."""
-    notes = []
+    notes = [f"No figures in seconds: {assumed}. {GLOSSARY}"] if assumed else []
     if times:
-        notes.append(
-            "partition-s: partition-seconds without a reader; stable s: seconds until no rebalance "
-            f"is left. Both are simulated, as `simulate --from` does it: {assumed}. --json has the "
-            f"ranges. {GLOSSARY}"
-        )
-    elif assumed:
-        notes.append(f"No figures in seconds: {assumed}. {GLOSSARY}")
-    waiting = max((one.figures.waiting for one in comparison.candidates if one.figures), default=0)
-    if waiting:
-        notes.append(
-            f"Under every assignor {waits(waiting)} while {its(waiting)} member is down; rounds do "
-            "not count that time."
-        )
-    return notes + [f"{one.assignor}: {one.error}" for one in comparison.candidates if one.error]
+        notes = [f"{_IN_SECONDS}: {assumed}. --json has the ranges. {GLOSSARY}"]
+    candidates = comparison.candidates
+    if waiting := max((one.figures.waiting for one in candidates if one.figures), default=0):
+        while_ = f"while {its(waiting)} member is down; rounds do not count that time."
+        notes.append(f"Under every assignor {waits(waiting)} {while_}")
+    return notes + [f"{one.assignor}: {one.error}" for one in candidates if one.error]
 
 
 def _print_change(comparison: Comparison, given: str) -> None:
-    """Prints the steps to the recommended assignor, if the group is to change."""
     if not comparison.keeps_assignor and comparison.completion is not None:
         print_completion(comparison.completion)
     if comparison.switch_protocol is not None:
         protocol = comparison.switch_protocol.partition("/")[0]
-        print_wrapped(
-            f"{comparison.recommended} needs group.protocol={protocol}. This plans the switch and "
-            "lists settings:"
-        )
+        needs = f"{comparison.recommended} needs group.protocol={protocol}"
+        print_wrapped(f"{needs}. This plans the switch and lists settings:")
         switch = shell_option("--switch-protocol", comparison.switch_protocol)
         print(f"  kafka-rebalance plan {given} {switch}")
-    migration = comparison.migration
-    if migration is not None:
-        print_migration(migration, comparison.group.group_id)
+    if comparison.migration is not None:
+        print_migration(comparison.migration, comparison.group.group_id)
 
 
 def _clock(comparison: Comparison, times: Times) -> tuple[str, str]:
@@ -124,25 +112,23 @@ def _clock(comparison: Comparison, times: Times) -> tuple[str, str]:
     best = [name for name, unread in known.items() if seconds_text(unread) == least]
     if recommended in best:
         return "", ""
-    is_mixed = len({_is_eager(group, name) for name in (*best, recommended)}) > 1
+    eager = {
+        name != alone_label(group.assignor or "")
+        and (lists_eager(group, name) or protocol_of(name) is RebalanceProtocol.EAGER)
+        for name in (*best, recommended)
+    }
     dearer = (
         " But where partitions start and stop in 0 ms (assumed; most take longer): "
         f"{seconds_text(known[recommended])} partition-seconds without a reader under "
         f"{recommended}, {least} under {in_words(best)}."
     )
     why = "The recommendation counts partitions and moves"
-    if not is_mixed or recommended in SERVER_SIDE:
+    if len(eager) == 1 or recommended in SERVER_SIDE:
         return dearer, f"{why}; seconds depend on what is assumed."
     return dearer, (
         f"{why}: an eager round is short but stops all, a cooperative one lets moving partitions "
         "wait for the next. If starts take time, it can be the other way round:"
     )
-
-
-def _is_eager(group: GroupSpec, label: str) -> bool:
-    if label == alone_label(group.assignor or ""):
-        return False
-    return lists_eager(group, label) or protocol_of(label) is RebalanceProtocol.EAGER
 
 
 def _row(name: str, one: Candidate, timed: Timed | None) -> tuple[str, ...]:
@@ -168,7 +154,8 @@ def _row(name: str, one: Candidate, timed: Timed | None) -> tuple[str, ...]:
 
 def print_comparisons(comparisons: Sequence[Comparison]) -> None:
     """Prints a summary of all groups, then a line for each group."""
-    prices = [_price(one) for one in comparisons]
+    steps = (one.migration for one in comparisons)
+    prices = [None if one is None else (one.rebalances, one.moves) for one in steps]
     print_wrapped(_answer(comparisons, prices))
     print_table(
         ("group", "runs", "recommended", "per member", "no reader", "rebalances / moves to switch"),
@@ -180,11 +167,6 @@ def print_comparisons(comparisons: Sequence[Comparison]) -> None:
 
 _Price = tuple[int, int | None]
 """(rebalances, moves) of a switch; moves is None if the group is too large to be played."""
-
-
-def _price(comparison: Comparison) -> _Price | None:
-    steps = comparison.migration
-    return None if steps is None else (steps.rebalances, steps.moves)
 
 
 def _answer(comparisons: Sequence[Comparison], prices: Sequence[_Price | None]) -> str:

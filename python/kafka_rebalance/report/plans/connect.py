@@ -10,9 +10,9 @@ from kafka_rebalance.connect.summary import seconds
 from kafka_rebalance.group.html_tables import clipped
 from kafka_rebalance.java.order import name_key
 from kafka_rebalance.live.connect_draws import Item, Variation, Varying
-from kafka_rebalance.report.text.names import counted, runs
-from kafka_rebalance.report.text.sentences import print_wrapped
-from kafka_rebalance.report.text.tables import print_table, width
+
+from ..text.sentences import counted, print_wrapped, runs
+from ..text.tables import print_table, width
 
 
 def print_round(

@@ -5,13 +5,13 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from kafka_rebalance.notes.broker import other_course
-from kafka_rebalance.notes.note import Note
+from kafka_rebalance.notes.findings import Note
 from kafka_rebalance.notes.other_courses import other_pause
 from kafka_rebalance.plans.figures import Figures, figure_rows
 from kafka_rebalance.plans.rebalance_plan import RebalancePlan
-from kafka_rebalance.report.text.names import counted, cut
-from kafka_rebalance.report.text.sentences import print_note, print_wrapped
-from kafka_rebalance.report.text.tables import print_table
+
+from ..text.sentences import counted, cut, print_note, print_wrapped
+from ..text.tables import print_filled_table, print_table
 
 if TYPE_CHECKING:
     from kafka_rebalance.simulator.seeds import Spread
@@ -30,7 +30,6 @@ CURVE_NOTE = (
 
 
 def print_figures(plan: RebalancePlan, figures: Figures) -> None:
-    """Prints the figures before and after the plan, and the best possible ones."""
     print_table(("", "before", "after", "best possible"), figure_rows(plan, figures))
     said = []
     if (other := other_pause(plan)) is not None:
@@ -72,6 +71,8 @@ def print_plans(rows: Sequence[tuple[str, str, Figures]], notes: Sequence[Sequen
         *("group", "assignor", "rounds", "moves (best)", "no reader"),
         *("waits", "no leader", "before", "after", "best"),
     )
+    any_waits = any(one.waiting for _, _, one in rows)
+    any_leaderless = any(one.leaderless for _, _, one in rows)
     lines = [
         (
             cut(group_id, _LONGEST_ID),
@@ -79,25 +80,15 @@ def print_plans(rows: Sequence[tuple[str, str, Figures]], notes: Sequence[Sequen
             f"{one.rounds}{'+' * bool(more)}{'' if one.settled else ', never stable'}",
             moves_text(one, is_least=bool(more and more["may_move"])),
             str(one.unavailable),
-            str(one.waiting),
-            str(one.leaderless),
+            str(one.waiting) * any_waits,
+            str(one.leaderless) * any_leaderless,
             one.balance_before.least_to_most,
             one.balance_after.least_to_most,
             one.balance_possible.least_to_most,
         )
         for (group_id, assignor, one), more in zip(rows, bounds, strict=True)
     ]
-    there = {
-        "waits": any(one.waiting for _, _, one in rows),
-        "no leader": any(one.leaderless for _, _, one in rows),
-    }
-    shown = [i for i, name in enumerate(columns) if there.get(name, True)]
-    print_table(
-        [columns[i] for i in shown],
-        [[line[i] for i in shown] for line in lines],
-        whole=True,
-        names=2,
-    )
+    print_filled_table(columns, lines, right=columns[1:], whole=True, names=2)
 
 
 def moves_text(one: Figures, *, is_least: bool = False) -> str:
@@ -113,14 +104,10 @@ def times_text(plan: RebalancePlan) -> tuple[str, str]:
     times, assumed = timed_or_why(plan)
     if times is None:
         return "", f"No figures in seconds: {assumed}."
-    unread, settled = (
-        range_text(times.unread, " partition-seconds"),
-        range_text(times.settled, " s"),
-    )
-    return (
-        f" Without a reader: {unread}. Until it is stable again: {settled}.",
-        f"Simulated, as `simulate --from` does it: {assumed}. {_NO_BOUNDS}",
-    )
+    unread = range_text(times.unread, " partition-seconds")
+    text = f" Without a reader: {unread}. Until it is stable again: "
+    how = f"Simulated, as `simulate --from` does it: {assumed}. {_NO_BOUNDS}"
+    return f"{text}{range_text(times.settled, ' s')}.", how
 
 
 def median_text(spread: "Spread") -> str:

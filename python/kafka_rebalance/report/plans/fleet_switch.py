@@ -13,10 +13,10 @@ from typing import Any, NamedTuple
 from kafka_rebalance.group.spec import first_of
 from kafka_rebalance.notes.broker import HAS
 from kafka_rebalance.plans.figures import share_text
-from kafka_rebalance.report.fleet import group_name
-from kafka_rebalance.report.text.names import counted, cut
-from kafka_rebalance.report.text.sentences import print_wrapped
-from kafka_rebalance.report.text.tables import print_filled_table
+
+from ..fleet import group_name
+from ..text.sentences import counted, cut, print_wrapped
+from ..text.tables import print_filled_table
 
 _SHOWN, _NAMED = 20, 3
 _COLUMNS = (
@@ -79,8 +79,8 @@ class FleetSwitch(NamedTuple):
         if no := len(self.cannot) - unknown:
             text += f", {no:,} cannot"
         if unknown:
-            is_, it_is = ("is", "it is") if unknown == 1 else ("are", "they are")
-            text += f", {unknown:,} {is_} not known ({it_is} rebalancing: ask again)"
+            are = "is not known (it is" if unknown == 1 else "are not known (they are"
+            text += f", {unknown:,} {are} rebalancing: ask again)"
         for count, words in (
             (self.already, "switched already"),
             (self.other, "the protocol, with another assignor (--switch-assignor changes it)"),
@@ -96,13 +96,9 @@ class FleetSwitch(NamedTuple):
             text += f"; {counted(waiting, 'partition')} {waits} member is down"
         text += "."
         if any(not one["assignor"].startswith("consumer/") for one in self.can):
-            text += (
-                " That needs brokers of 4.0 or newer, and clients that have the protocol (their "
-            )
-            text += (
-                f"versions are not known): {'; '.join(HAS.values())}; kafka-python and aiokafka "
-            )
-            text += "do not have it."
+            text += " That needs brokers of 4.0 or newer, and clients that have the protocol (their"
+            text += f" versions are not known): {'; '.join(HAS.values())}; kafka-python and "
+            text += "aiokafka do not have it."
         if losing := self.losing:
             text += f" {counted(len(losing), 'group')} will read less in rack"
             text += f" ({first_of(losing, _NAMED)})."

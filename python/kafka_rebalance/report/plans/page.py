@@ -19,9 +19,9 @@ from kafka_rebalance.plans.figures import count_rows, figure_rows
 from kafka_rebalance.plans.possible.curve import COLUMNS, Curve
 from kafka_rebalance.plans.rebalance_plan import RebalancePlan
 from kafka_rebalance.plans.rounds import Round
-from kafka_rebalance.report.text.names import counted, shortened
-from kafka_rebalance.report.text.pages import bar_chart, page, scrolled, table
 
+from ..text.pages import bar_chart, page, scrolled, table
+from ..text.sentences import counted, shortened
 from . import plan as text
 from .figures import CURVE_NOTE
 
@@ -95,7 +95,9 @@ def plan_page(plan: RebalancePlan) -> str:
     grid = grid_of(plan)
     names = text.names_in_plan(plan)
     answer = escaped(shortened(plan.summary, names))
-    parts = [f"<p>{answer}</p>", _figures(plan), _choice(grid), _key()]
+    marks = (f'<span class="{one.value}">{sign}</span>{one.value}' for one, sign in _SIGNS.items())
+    key = f'<p class="key">{"".join(marks)}</p>'
+    parts = [f"<p>{answer}</p>", _figures(plan), _choice(grid), key]
     if len(grid.names) * len(grid.partitions) <= _MOST_CELLS:
         parts.append(_cells(grid))
     else:
@@ -137,11 +139,6 @@ def _choice(grid: Grid) -> str:
         for what, each in options.items()
     )
     return f'<form class="choice" hidden>{chosen}<output aria-live="polite"></output></form>'
-
-
-def _key() -> str:
-    marks = (f'<span class="{one.value}">{sign}</span>{one.value}' for one, sign in _SIGNS.items())
-    return f'<p class="key">{"".join(marks)}</p>'
 
 
 def _cells(grid: Grid) -> str:

@@ -15,16 +15,9 @@ from kafka_rebalance.plans.rebalance_plan import RebalancePlan
 from kafka_rebalance.plans.rounds import Round, Step
 from kafka_rebalance.plans.samples import Samples
 from kafka_rebalance.plans.summary import is_not_known
-from kafka_rebalance.report.text.names import (
-    counted,
-    cut,
-    member_names,
-    partitions_text,
-    shortened,
-)
-from kafka_rebalance.report.text.sentences import print_wrapped
-from kafka_rebalance.report.text.tables import print_table
 
+from ..text.sentences import counted, cut, member_names, partitions_text, print_wrapped, shortened
+from ..text.tables import print_table
 from .figures import print_figures, waits
 
 _MOST_ROWS = 20
@@ -172,38 +165,40 @@ def round_rows(
 def _print_round(title: str, one: Round, names: Mapping[str, str], *, everything: bool) -> None:
     most = None if everything else _MOST_CHARACTERS
     rows = round_rows(one, names, most, everything=everything)
-    shown = rows if everything else rows[:_MOST_ROWS]
     columns = ROUND_COLUMNS[: 5 if any(row[4] for row in rows) else 4]
     print(title)
-    if shown:
-        cells = [(cut(row[0], 36), *row[1 : len(columns)]) for row in shown]
-        print_table(columns, cells, left=(2, 3, 4))
+    more = _print_members(columns, rows, everything=everything)
     if one.standby is not None:
         _print_standby(one.standby, names, everything=everything)
     notes = []
-    if len(rows) > len(shown):
-        more = len(rows) - len(shown)
-        notes.append(
-            f"{counted(more, 'member')} more change{'s' if more == 1 else ''} (--all shows them)"
-        )
+    if more:
+        change = "changes" if more == 1 else "change"
+        notes.append(f"{counted(more, 'member')} more {change} (--all shows them)")
     if not everything:
         notes += quiet_notes(one)
-    silent = counted(len(one.unavailable), "partition")
-    notes.append(
-        f"{silent} without a reader in this round"
-        if one.unavailable
-        else "every partition has a reader in this round"
-    )
-    print(f"  {'; '.join(notes)}")
+    read = "every partition has a reader"
+    if one.unavailable:
+        read = f"{counted(len(one.unavailable), 'partition')} without a reader"
+    print(f"  {'; '.join([*notes, f'{read} in this round'])}")
     print()
 
 
+def _print_members(
+    columns: Sequence[str], rows: Sequence[Sequence[str]], *, everything: bool
+) -> int:
+    """Prints a row for each member; returns the number of members that are left out."""
+    shown = rows if everything else rows[:_MOST_ROWS]
+    if shown:
+        cells = [(cut(row[0], 36), *row[1 : len(columns)]) for row in shown]
+        print_table(columns, cells, left=(2, 3, 4))
+    return len(rows) - len(shown)
+
+
 def _print_standby(standby: Delta, names: Mapping[str, str], *, everything: bool) -> None:
-    """Prints the changes of standby tasks; nothing if there are none."""
     most = None if everything else _MOST_CHARACTERS
     rows = [
         (
-            cut(names[member_id], 36),
+            names[member_id],
             str(len(standby.kept[member_id])),
             partitions_text(standby.revoked[member_id], most),
             partitions_text(standby.gained[member_id], most),
@@ -211,12 +206,9 @@ def _print_standby(standby: Delta, names: Mapping[str, str], *, everything: bool
         for member_id in standby.kept
         if standby.revoked[member_id] or standby.gained[member_id]
     ]
-    if not rows:
-        return
-    shown = rows if everything else rows[:_MOST_ROWS]
-    print_table(("standby tasks of", *ROUND_COLUMNS[1:4]), shown, left=(2, 3))
-    if len(rows) > len(shown):
-        print(f"  {counted(len(rows) - len(shown), 'member')} more (--all shows them)")
+    columns = ("standby tasks of", *ROUND_COLUMNS[1:4])
+    if more := _print_members(columns, rows, everything=everything):
+        print(f"  {counted(more, 'member')} more (--all shows them)")
 
 
 def quiet_notes(one: Round) -> list[str]:
@@ -238,26 +230,20 @@ def _print_guesses(plan: RebalancePlan, *, everything: bool) -> None:
         changed = {who for one in plan.rounds for who in _with_some(one.gained)}
         mark = "* " if everything or changed & {*plan.made_up} else ""
         made = len(plan.newcomers)
-        others = "another" if made == 1 else "others"
-        ids = counted(made, "member id")
-        are = "is a placeholder" if made == 1 else "are placeholders"
+        are, others = "are placeholders", "others"
+        if made == 1:
+            are, others = "is a placeholder", "another"
         who = "members" if plan.steps[-1].before.assignor in SERVER_SIDE else "the broker"
-        print_wrapped(
-            f"{mark}{ids} {are}: {who} will choose {others}, and ids break ties.", "", "  "
-        )
-    if plan.places_guessed:
-        print_wrapped(
-            "The racks of the new partitions' replicas are a guess: brokers choose them.", "  "
-        )
-    if plan.topic_ids_guessed:
-        print_wrapped(
-            "The ids of new topics are placeholders: brokers choose others, and ids break ties.",
-            "  ",
-        )
-    if plan.topics_guessed:
-        print_wrapped(_ANY_ORDER, "  ")
-    for line in _assumed(plan):
-        print_wrapped(line, "  ")
+        text = f"{counted(made, 'member id')} {are}: {who} will choose {others}, and ids break ties"
+        print_wrapped(f"{mark}{text}.", "", "  ")
+    for is_guessed, text in (
+        (plan.places_guessed, _ANY_RACKS),
+        (plan.topic_ids_guessed, _ANY_IDS),
+        (plan.topics_guessed, _ANY_ORDER),
+        *((True, line) for line in _assumed(plan)),
+    ):
+        if is_guessed:
+            print_wrapped(text, "  ")
 
 
 def _print_samples(samples: Samples, names: Mapping[str, str], *, everything: bool) -> None:
@@ -290,6 +276,8 @@ def _ends_of(tp: TopicPartition, samples: Samples, names: Mapping[str, str]) -> 
     return f"{tp}: moves in {samples.moved[tp]} of {samples.draws}; ends with {ends}"
 
 
+_ANY_RACKS = "The racks of the new partitions' replicas are a guess: brokers choose them."
+_ANY_IDS = "The ids of new topics are placeholders: brokers choose others, and ids break ties."
 _ANY_ORDER = (
     "Each process of kafka-python or aiokafka lists its topics in an order of its own, on which "
     "this assignor's answer can depend: the order of new subscriptions is a guess."
@@ -303,27 +291,19 @@ _ASSUMED = {
 
 
 def _assumed(plan: RebalancePlan) -> list[str]:
-    """Returns a sentence for each way in which new members' names were guessed."""
     lines = []
     for basis, text in _ASSUMED.items():
         for is_static in (False, True):
-            called = [
-                one.name
-                for one in plan.newcomers
-                if one.basis is basis and one.is_static == is_static
-            ]
-            if not called:
-                continue
-            kind, option = ("instance", "instance-id=") if is_static else ("client", "client-id=")
-            first = f"The {kind} id {called[0]}"
-            if called[-1] != called[0]:
-                first += f" to {called[-1]}"
-            lines.append(text.format(first, f"{option} in add-members") + ".")
+            kind, new = "instance" if is_static else "client", plan.newcomers
+            of_kind = (one for one in new if one.basis is basis and one.is_static == is_static)
+            if called := [one.name for one in of_kind]:
+                to = f" to {called[-1]}" * (called[-1] != called[0])
+                first = f"The {kind} id {called[0]}{to}"
+                lines.append(f"{text.format(first, f'{kind}-id= in add-members')}.")
     return lines
 
 
 def print_explanation(lines: Explanation, names: Mapping[str, str]) -> None:
-    """Prints why each member owned the partition, round by round."""
     print_wrapped(shortened(lines.summary, names))
     print()
     for line in lines:

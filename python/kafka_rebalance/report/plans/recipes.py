@@ -12,20 +12,14 @@ from kafka_rebalance.notes.switches import (
 )
 from kafka_rebalance.plans.changes.assignor import is_cooperative
 from kafka_rebalance.plans.clients import CLIENTS, Recipe
-from kafka_rebalance.report.text.names import counted, in_words
-from kafka_rebalance.report.text.sentences import print_wrapped
 from kafka_rebalance.switching.migrations import Migration
 from kafka_rebalance.switching.rounds import BROKERS_DEFAULT, Bounce
 
+from ..text.sentences import counted, in_words, print_wrapped
 from .notes import print_line
 
-_HOW = "How to switch depends on the client library, and no client id shows it:"
-_HOW_BY_BYTES = "How to switch, for each client library that the members' bytes fit:"
-_HOW_BY_JAVAS_BYTES = (
-    "How to switch, for each client library that the members' bytes fit: they are Java's, which "
-    "this project's plug-ins for kafka-python and aiokafka send too:"
-)
-
+_BY_BYTES = "How to switch, for each client library that the members' bytes fit:"
+_JAVAS = "they are Java's, which this project's plug-ins for kafka-python and aiokafka send too:"
 _ANY = "The broker takes the assignor that most members name; members that name none do not count."
 _TIE = (
     "While only two members name an assignor, and each another one, heartbeats make new targets in "
@@ -77,24 +71,22 @@ def _print_remote_switch(migration: Migration, cost: str) -> None:
     for setting in dict.fromkeys(line for one in migration.recipes for line in one.settings):
         print(f"     {setting}")
     old, new = protocol_name(migration.old), protocol_name(migration.new)
+    played = f"that all name {old} now, as brokers by default run uniform if nobody names one."
     if migration.old == BROKERS_DEFAULT:
-        played = f"Counted for members of which none names one now. If all name {old}, {new} "
-        played += f"takes over when more than half of them name it. {_TIE}"
-    else:
-        played = f"Counted for members that all name {old} now, as brokers by default run uniform"
-        played += f" if nobody names one. {_TIE}"
-    print_wrapped(f"{_ANY} Brokers do not show who names one. {played}")
+        played = f"of which none names one now. If all name {old}, {new} "
+        played += "takes over when more than half of them name it."
+    counted_for = f"Counted for members {played} {_TIE}"
+    print_wrapped(f"{_ANY} Brokers do not show who names one. {counted_for}")
 
 
 def _how(migration: Migration) -> str:
     clients = {one.client for one in migration.recipes}
     if len(clients) == len(CLIENTS):
-        return _HOW
-    return _HOW_BY_JAVAS_BYTES if "Java" in clients else _HOW_BY_BYTES
+        return "How to switch depends on the client library, and no client id shows it:"
+    return f"{_BY_BYTES} {_JAVAS}" if "Java" in clients else _BY_BYTES
 
 
 def print_completion(migration: Migration) -> None:
-    """Prints the bounce after which an eager group rebalances cooperatively."""
     (bounce,) = migration.bounces
     print_wrapped(
         f"First, one rolling bounce with {protocol_name(migration.new)} alone ends the eager "
@@ -109,9 +101,8 @@ def _print_recipe(one: Recipe, migration: Migration) -> None:
             print_line(line)
         return
     print_wrapped(way_text(one, migration.old, migration.new))
-    for number, (setting, bounce) in enumerate(
-        zip(one.settings, migration.bounces, strict=True), 1
-    ):
+    steps = zip(one.settings, migration.bounces, strict=True)
+    for number, (setting, bounce) in enumerate(steps, 1):
         print_wrapped(f"{number}. {_cost(bounce, migration)}", "  ", "   ")
         for line in settings_lines(one.needs if number == 1 else None, setting):
             print_line(line)
@@ -137,11 +128,8 @@ def _cost(bounce: Bounce, migration: Migration) -> str:
         until = f"; {old} assigns until {bounce.takes_over}, then {new} assigns"
         return text + (until if bounce.takes_over else "")
     if bounce.takes_over is not None:
-        text += (
-            f"; {old} assigns until the last member without {new} "
-            f"{'leaves' if bounce.takes_over.endswith('leaves') else 'has returned'}, then "
-            f"{new} assigns"
-        )
+        does = "leaves" if bounce.takes_over.endswith("leaves") else "has returned"
+        text += f"; {old} assigns until the last member without {new} {does}, then {new} assigns"
     cooperative = "cooperative-sticky" in (new, old)
     if cooperative and len(bounce.assignors) > 1:
         text += "" if is_cooperative(bounce.assignors) else "; members that list both are eager"

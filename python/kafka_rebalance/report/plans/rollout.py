@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Prints the effects of a deploy on a group, and the settings that reduce its cost."""
 
-from kafka_rebalance.report.text.sentences import print_wrapped
-from kafka_rebalance.report.text.tables import print_filled_table
 from kafka_rebalance.rollout.forecast import Forecast
-from kafka_rebalance.simulator.seeds import Spread
 
+from ..text.sentences import print_wrapped
+from ..text.tables import print_filled_table
 from .figures import range_text, seconds_text
 
 _MEANINGS = {
@@ -15,7 +14,6 @@ _MEANINGS = {
     "takes": "seconds until the group is stable",
 }
 
-
 _COLUMNS = {
     "rebalances": "rebalances", "moves": "moves",
     "partition-s": "unread_ms", "longest": "longest_ms",
@@ -24,20 +22,16 @@ _COLUMNS = {
 """Column -> its figure in the forecast; a column of zeros is left out."""
 
 
-def _cell(figure: str, spread: Spread) -> str:
-    text_of = seconds_text if figure.endswith("_ms") else "{:,}".format
-    return range_text(spread, between="{}-{}", text_of=text_of)
-
-
 def print_forecast(found: Forecast) -> None:
     """Prints a summary, a row for each variant, the lines to change, and the assumptions."""
     print_wrapped(f"{found.group_id}: {found.summary}")
     spreads = [one.figures for one in found.variants]
-    columns = {
-        name: [_cell(figure, one[figure]) for one in spreads]
-        for name, figure in _COLUMNS.items()
-        if any(figure in one and one[figure].most for one in spreads)
-    }
+    columns = dict[str, list[str]]()
+    for name, figure in _COLUMNS.items():
+        text_of = seconds_text if figure.endswith("_ms") else "{:,}".format
+        if any(figure in one and one[figure].most for one in spreads):
+            cells = (range_text(one[figure], between="{}-{}", text_of=text_of) for one in spreads)
+            columns[name] = [*cells]
     names = [one.name for one in found.variants]
     rows = [list(row) for row in zip(names, *columns.values(), strict=True)]
     print_filled_table(("", *columns), rows, right=tuple(columns))

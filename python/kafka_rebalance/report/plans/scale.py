@@ -6,12 +6,11 @@ from collections.abc import Sequence
 
 from kafka_rebalance.group.html_tables import escaped
 from kafka_rebalance.group.spec import first_of
-from kafka_rebalance.report.text.names import counted
-from kafka_rebalance.report.text.pages import bar_chart, page, table
-from kafka_rebalance.report.text.sentences import GLOSSARY, print_wrapped
-from kafka_rebalance.report.text.tables import print_filled_table
 from kafka_rebalance.scaling.counts import Count, Scaled
 
+from ..text.pages import bar_chart, page, table
+from ..text.sentences import GLOSSARY, counted, print_wrapped
+from ..text.tables import print_filled_table
 from .figures import median_text
 
 _FIGURES = (
@@ -58,9 +57,8 @@ def _answer(found: Sequence[Scaled]) -> str:
     text += f"; in {len(more)}, more members would lower the fullest member's load"
     text += " (some are in both)" if spare.keys() & more else ""
     if worse:
-        text += (
-            f"; in {len(worse)}, another assignor could: {first_of(worse, _NAMED)} (see compare)"
-        )
+        which = first_of(worse, _NAMED)
+        text += f"; in {len(worse)}, another assignor could: {which} (see compare)"
     return f"{text}."
 
 
@@ -110,15 +108,14 @@ def _ranged(one: Count, name: str) -> str:
 
 
 def _notes(scaled: Scaled) -> list[str]:
-    """Returns sentences that explain ranges, errors, and simulated times."""
     found = [_RANGES] if any(one.ranges for one in scaled.counts) else []
     if any(one.may_lose for one in scaled.counts):
         found.append("Nobody left: partitions of topics to which no remaining member subscribes.")
     found += [f"{members}: {error}." for members, error in scaled.errors.items()]
     if scaled.times_assumed:
-        timed = (
-            "stable s (until no rebalance is left) and partition-s (without a reader) are simulated"
-        )
-        what = timed if any(one.times for one in scaled.counts) else "No figures in seconds"
+        what = "No figures in seconds"
+        if any(one.times for one in scaled.counts):
+            what = "stable s (until no rebalance is left) and partition-s (without a reader) are "
+            what += "simulated"
         found.append(f"{what}: {scaled.times_assumed}. {GLOSSARY}")
     return found

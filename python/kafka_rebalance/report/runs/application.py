@@ -4,14 +4,13 @@
 from collections.abc import Iterator
 
 from kafka_rebalance.applications.plan import ApplicationPlan
-from kafka_rebalance.report.groups.application import print_assumed, tasks_text, time_text
-from kafka_rebalance.report.text.names import counted
-from kafka_rebalance.report.text.sentences import print_wrapped
-from kafka_rebalance.report.text.tables import print_filled_table
 from kafka_rebalance.simulator import measure
 from kafka_rebalance.simulator.from_application import BEFORE_MS
 from kafka_rebalance.simulator.run import Run
 
+from ..groups.application import print_assumed, tasks_text, time_text
+from ..text.sentences import counted, print_wrapped
+from ..text.tables import print_filled_table
 from .run import print_run_tables
 
 _MOST_ROWS, _MOST_LAGS = 20, 6
@@ -42,8 +41,7 @@ def summary(plan: ApplicationPlan, run: Run) -> str:
 def print_application_run(plan: ApplicationPlan, run: Run) -> None:
     """Prints a summary, the lag of each copy, each rebalance, and the assumptions."""
     print_wrapped(summary(plan, run))
-    rows = [*_copies(plan, run)]
-    if rows:
+    if rows := [*_copies(plan, run)]:
         columns = ("task", "at", "copy", "records behind after each rebalance", "runs there after")
         print_filled_table(columns, rows[:_MOST_ROWS])
     if len(rows) > _MOST_ROWS:

@@ -3,14 +3,15 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
+from typing import Any
 
-from kafka_rebalance.report.text.names import counted, cut, in_words
-from kafka_rebalance.report.text.sentences import GLOSSARY, print_wrapped
-from kafka_rebalance.report.text.tables import print_table
 from kafka_rebalance.simulator import measure
 from kafka_rebalance.simulator.run import Run
 from kafka_rebalance.simulator.scenario import start_condition
 from kafka_rebalance.simulator.seeds import Part, SeedRuns, Spread, parts_of
+
+from ..text.sentences import GLOSSARY, counted, cut, in_words, print_wrapped
+from ..text.tables import print_table
 
 _MOST_ROWS = 60
 Shown = Callable[[int], str]
@@ -18,7 +19,6 @@ _Runs = Sequence[Run] | Sequence[SeedRuns]
 
 
 def print_run(run: Run) -> None:
-    """Prints a row for each rebalance, and the totals of all rebalances."""
     print_wrapped(summary_of({"": run}))
     print()
     print_run_tables(run)
@@ -42,11 +42,12 @@ def print_run_tables(run: Run, most: int = _MOST_ROWS) -> None:
 
 
 def print_comparison(runs: Mapping[str, Run]) -> None:
-    """Prints several runs of one scenario side by side."""
     print_wrapped(summary_of(runs))
     print()
     _print_assumed([*runs.values()])
-    print_settlings(runs)
+    parts = {name: list(parts_of(run)) for name, run in runs.items()}
+    by_event = len(next(iter(parts.values()))) >= len(parts)
+    _print_settled(parts, settled_text, 40, by_event=by_event)
     print_totals(runs)
 
 
@@ -110,11 +111,6 @@ def _ranked(figures: Mapping[str, tuple[int | None, ...]], runs: _Runs) -> str:
 
 def seconds(ms: int | None) -> str:
     return f"{(ms or 0) / 1000:,.1f}"
-
-
-def _medians(runs: SeedRuns) -> tuple[int | None, ...]:
-    spreads = runs.spreads()
-    return tuple(spreads[one].median for one in ("unavailable_ms", "stopped_ms", "rebalances"))
 
 
 def _print_assumed(runs: _Runs) -> None:
@@ -194,20 +190,26 @@ def total_cells(one: measure.Totals, held: str) -> list[str]:
     return ["never" if value is None else shown(value) for value, shown in values]
 
 
-def print_settlings(runs: Mapping[str, Run]) -> None:
-    """Prints the time to settle after each event; simultaneous events count as one."""
-    tables = {name: list(parts_of(run)) for name, run in runs.items()}
-    first = next(iter(tables.values()))
-    what = [f"{cut(each.what, 40)} at {each.at_ms / 1000:,.1f} s" for each in first]
-    cells = {name: [settled_text(one) for one in table] for name, table in tables.items()}
-    if len(first) >= len(tables):
-        columns = ["stable after s", *cells]
-        rows = [[name, *each] for name, *each in zip(what, *cells.values(), strict=True)]
-    else:
-        columns = ["stable after s", *what]
+def _print_settled(
+    parts: Mapping[str, Sequence[Part[Any]]],
+    text_of: Callable[[Part[Any]], str],
+    most: int,
+    *,
+    by_event: bool,
+) -> None:
+    """Prints the time to settle after each event, named in at most `most` characters.
+
+    A row is an event (`by_event`), or a run. Events at one time count as one.
+    """
+    events = next(iter(parts.values()))
+    what = [f"{cut(each.what, most)} at {seconds(each.at_ms)} s" for each in events]
+    cells = {name: [*map(text_of, each)] for name, each in parts.items()}
+    if not by_event:
         rows = [[name, *each] for name, each in cells.items()]
-    if first:
-        print_table(columns, rows)
+    else:
+        rows = [[name, *each] for name, *each in zip(what, *cells.values(), strict=True)]
+    if events:
+        print_table(["stable after s", *(cells if by_event else what)], rows)
 
 
 def settled_text(one: Part[int | None]) -> str:
@@ -230,8 +232,10 @@ def print_seeds(runs: Mapping[str, SeedRuns]) -> None:
     text = f"{first.title}: {first.summary}"
     if len(runs) > 1:
         events = [(one.at_ms, one.what) for one in first.part_spreads()]
-        text = _ranked({name: _medians(one) for name, one in runs.items()}, [*runs.values()])
-        text = f"{first.title}{_away(events)}: {text}"
+        spreads = {name: one.spreads() for name, one in runs.items()}
+        ranked = ("unavailable_ms", "stopped_ms", "rebalances")
+        medians = {name: tuple(one[of].median for of in ranked) for name, one in spreads.items()}
+        text = f"{first.title}{_away(events)}: {_ranked(medians, [*runs.values()])}"
     print_wrapped(text)
     print()
     _print_assumed([*runs.values()])
@@ -242,7 +246,8 @@ def print_seeds(runs: Mapping[str, SeedRuns]) -> None:
     if len(runs) == 1:
         _print_parts(first)
     else:
-        _print_settlings(runs)
+        parts = {name: one.part_spreads() for name, one in runs.items()}
+        _print_settled(parts, _settled_spread, 30, by_event=True)
     _print_totals(runs)
     for name, one in runs.items():
         for seed, crashed in zip(one.seeds, one.crashed, strict=True):
@@ -261,6 +266,10 @@ def spread_text(one: Spread, shown: Shown, never: str = "never") -> str:
     return f"{shown(one.least)}–{most} ({shown(one.median)})"
 
 
+def _settled_spread(one: Part[Spread]) -> str:
+    return spread_text(one.settled_in_ms, seconds, _not_stable(one.rebalances.most))
+
+
 def _print_parts(runs: SeedRuns) -> None:
     columns = ["at s", "what happens", "stable after s", "rebalances", unread(runs.held)]
     columns += ["members that stopped", "up to s"]
@@ -268,7 +277,7 @@ def _print_parts(runs: SeedRuns) -> None:
         [
             spread_text(Spread.of(part.at_ms for part in each), seconds),
             cut(one.what, 22),
-            spread_text(one.settled_in_ms, seconds, _not_stable(one.rebalances.most)),
+            _settled_spread(one),
             spread_text(one.rebalances, str),
             spread_text(one.unavailable_ms, seconds),
             spread_text(one.stopped, str),
@@ -278,24 +287,6 @@ def _print_parts(runs: SeedRuns) -> None:
     ]
     if rows:
         print_table(columns, rows, left=[1])
-
-
-def _print_settlings(runs: Mapping[str, SeedRuns]) -> None:
-    parts = {name: one.part_spreads() for name, one in runs.items()}
-    rows = [
-        [
-            f"{cut(one.what, 30)} at {one.at_ms / 1000:,.1f} s",
-            *(
-                spread_text(
-                    each[place].settled_in_ms, seconds, _not_stable(each[place].rebalances.most)
-                )
-                for each in parts.values()
-            ),
-        ]
-        for place, one in enumerate(next(iter(parts.values())))
-    ]
-    if rows:
-        print_table(["stable after s", *parts], rows)
 
 
 def _print_totals(runs: Mapping[str, SeedRuns]) -> None:

@@ -67,7 +67,6 @@ class TimeAxis(Frozen):
         return x - self._cut
 
     def cuts(self) -> list[tuple[float, float]]:
-        """Returns the start and the end of each cut, as positions."""
         return [
             (self.place(before[1]), self.place(after[0])) for before, after in pairwise(self.spans)
         ]
@@ -110,8 +109,6 @@ MOST_ROWS = 60
 
 
 class Look(Enum):
-    """The meaning of a bar."""
-
     HELD = "held"
     STUCK = "held, but stuck: the member or its broker is away"
     GAP = "nobody works on it"
@@ -135,8 +132,6 @@ class Bar(NamedTuple):
 
 
 class Mark(NamedTuple):
-    """The events of the scenario at one time, in ms."""
-
     at_ms: int
     label: str
 

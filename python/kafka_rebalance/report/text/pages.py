@@ -6,7 +6,8 @@ from importlib.resources import files
 from string import Template
 
 from kafka_rebalance.group.html_tables import escaped, html_table
-from kafka_rebalance.report.text.names import cut
+
+from .sentences import cut
 
 _WIDTH, _NAMES, _NUMBERS = 440, 170, 85  # widths: a chart, its names, the numbers after its bars
 _LETTERS = 23

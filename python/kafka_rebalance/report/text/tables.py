@@ -49,16 +49,19 @@ def print_filled_table(
     *,
     right: Sequence[str] = (),
     whole: bool = False,
+    names: int = 1,
+    empty: Sequence[str] = ("",),
 ) -> None:
-    """Prints a table without its empty columns; only those in `right` are right-aligned. `whole` is
-    as in `print_table`.
+    """Prints a table without its columns of `empty` cells; only those in `right` are right-aligned.
+    `whole` and `names` as in `print_table`.
     """
-    filled = [i for i in range(len(columns)) if any(row[i] for row in rows)]
+    filled = [i for i in range(len(columns)) if any(row[i] not in empty for row in rows)]
     print_table(
         [columns[i] for i in filled],
         [[row[i] for i in filled] for row in rows],
         left=[place for place, i in enumerate(filled) if columns[i] not in right],
         whole=whole,
+        names=names,
     )
 
 
@@ -112,22 +115,18 @@ def _layout(by_column: Sequence[Sequence[str]], room: int, *, whole: bool, names
 
     words, parts = longest(_words), longest(_PARTS.findall)
     natural = [_length(one) for one in by_column]
-    for gap, least in ((3, natural), (2, natural), (3, words), (2, words)):
-        widths = _shrunk(natural, least, room - gap * (len(natural) - 1))
-        if widths is not None:
-            return _Layout(widths, gap)
-    # One more name above the figures is better than narrow gaps or a heading on two lines.
-    for least, gap, above in product((natural, words), (2, 1), range(1, names + 1)):
-        beside = _shrunk(natural[above:], least[above:], room - gap * (len(natural) - above))
+    layouts = [
+        *((least, gap, 0) for least, gap in product((natural, words), (3, 2))),
+        # One more name above the figures is better than narrow gaps or a heading on two lines.
+        *product((natural, words), (2, 1), range(1, names + 1)),
+        *((parts, 2, above) for above in (0, names)),
+        ([1] * len(natural), 2, names),
+    ]
+    for least, gap, above in layouts:
+        left = room - gap * (len(natural) - max(1, above))
+        beside = _shrunk(natural[above:], least[above:], left)
         if beside is not None:
             return _Layout([room] * above + beside, gap, above)
-    widths = _shrunk(natural, parts, room - 2 * (len(natural) - 1))
-    if widths is not None:
-        return _Layout(widths, 2)
-    for least in (parts[names:], [1] * (len(natural) - names)):
-        beside = _shrunk(natural[names:], least, room - 2 * (len(natural) - names))
-        if beside is not None:
-            return _Layout([room] * names + beside, 2, names)
     return _Layout(natural, 2)
 
 
@@ -164,7 +163,6 @@ def _shrunk(natural: list[int], least: list[int], room: int) -> list[int] | None
 
 
 def _lines(cells: Sequence[str], layout: _Layout, left: Sequence[int]) -> Iterator[str]:
-    """Yields the lines of one row of the table."""
     if layout.above:
         names = (" " * layout.gap).join(filter(None, cells[: layout.above]))
         yield from (f" {line}" for line in _wrapped(names, layout.widths[0]) if line)
@@ -184,7 +182,6 @@ def _lines(cells: Sequence[str], layout: _Layout, left: Sequence[int]) -> Iterat
 
 
 def _wrapped(cell: str, size: int) -> list[str]:
-    """Returns the lines of a cell that is `size` columns wide."""
     if text_width(cell) <= size:
         return [cell]
     lines = [""]

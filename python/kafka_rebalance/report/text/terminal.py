@@ -40,21 +40,19 @@ def columns(stream: TextIO | None = None) -> int:
         return 0
 
 
-def bold(text: str, stream: TextIO | None = None) -> str:
-    """Returns the text, in bold if the stream (default: standard output) is a terminal."""
-    return _styled(text, "1", stream)
+def bold(text: str) -> str:
+    """Returns the text, in bold if standard output is a terminal."""
+    return _styled(text, "1", sys.stdout)
 
 
-def red(text: str, stream: TextIO | None = None) -> str:
-    """Returns the text, in red (the colour of errors) if the stream is a terminal."""
-    return _styled(text, "31", stream)
+def red(text: str) -> str:
+    """Returns the text, in the colour of errors if standard error is a terminal."""
+    return _styled(text, "31", sys.stderr)
 
 
-def _styled(text: str, code: str, stream: TextIO | None) -> str:
+def _styled(text: str, code: str, stream: TextIO) -> str:
     plain = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
-    if plain or not (stream or sys.stdout).isatty():
-        return text
-    return f"\x1b[{code}m{text}\x1b[0m"
+    return text if plain or not stream.isatty() else f"\x1b[{code}m{text}\x1b[0m"
 
 
 class ShownStream:
@@ -125,19 +123,15 @@ def shown_streams() -> Iterator[None]:
 @contextmanager
 def byte_progress(source: BinaryIO) -> Iterator[Callable[[BinaryIO], None]]:
     """Shows how much of a file has been read; call the yielded function with the file."""
-    total = _size(source)
+    try:
+        total = os.fstat(source.fileno()).st_size if source.seekable() else None
+    except OSError:  # or its subclass io.UnsupportedOperation: a stream without a file
+        total = None
     if total is None or sys.stdout.isatty():  # a pipe has no size; printed lines show progress
         yield lambda _: None
         return
-    with _bar("groups", total) as update:
+    with progress_bar("groups", total) as update:
         yield lambda file: update(file.tell())
-
-
-@contextmanager
-def time_progress(what: str, until_ms: int) -> Iterator[Callable[[int], None]]:
-    """Shows how much virtual time has passed; call the yielded function with the time in ms."""
-    with _bar(what, until_ms) as update:
-        yield update
 
 
 @contextmanager
@@ -146,13 +140,13 @@ def item_progress(what: str) -> Iterator[Callable[[int, int], None]]:
     if sys.stdout.isatty():  # the printed lines show the progress
         yield lambda *_: None
         return
-    with _bar(what, 100) as update:
+    with progress_bar(what, 100) as update:
         yield lambda done, total: update(100 * done // max(1, total))
 
 
 @contextmanager
-def _bar(what: str, total: int) -> Iterator[Callable[[int], None]]:
-    """Shows a bar if standard error is a terminal, and removes it at the end."""
+def progress_bar(what: str, total: int) -> Iterator[Callable[[int], None]]:
+    """Shows a bar if standard error is a terminal; call the yielded function with what is done."""
     if not sys.stderr.isatty():
         yield lambda _: None
         return
@@ -170,11 +164,3 @@ def _bar(what: str, total: int) -> Iterator[Callable[[int], None]]:
         yield update
     finally:
         print("\r\x1b[K", end="", file=own, flush=True)
-
-
-def _size(source: BinaryIO) -> int | None:
-    """Returns the size of a regular file in bytes; None for a pipe or a terminal."""
-    try:
-        return os.fstat(source.fileno()).st_size if source.seekable() else None
-    except OSError:  # or its subclass io.UnsupportedOperation: a stream without a file
-        return None

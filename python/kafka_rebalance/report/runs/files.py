@@ -1,23 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writes simulated runs as one HTML page that loads nothing else: no script, no font, no image."""
+"""Writes simulated runs as Parquet, or as one HTML page that loads nothing else."""
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 
+from kafka_rebalance.errors import MissingExtra
 from kafka_rebalance.group.html_tables import escaped
-from kafka_rebalance.report.text.names import counted, cut
-from kafka_rebalance.report.text.pages import page, table
-from kafka_rebalance.simulator.measure import stops_of, totals
+from kafka_rebalance.simulator.measure import stops_of, totals, unheld
 from kafka_rebalance.simulator.run import Run
 from kafka_rebalance.simulator.seeds import parts_of
 
-from .run import (
-    chapter_columns,
-    chapter_rows,
-    settled_text,
-    summary_of,
-    total_cells,
-    total_columns,
-)
+from ..text.pages import page, table
+from ..text.sentences import counted, cut
+from .run import chapter_columns, chapter_rows, settled_text, summary_of, total_cells, total_columns
 from .timeline import Bar, Look, Mark, TimeAxis, Timeline, timeline_of
 
 # The shades are so light that black text is legible on them. Without colours, some of them look
@@ -32,7 +27,6 @@ _MOST_ROWS = 400
 
 
 def runs_page(runs: Mapping[str, Run]) -> str:
-    """Returns the page for the runs of one scenario, by name."""
     first = next(iter(runs.values()))
     shown = {name: timeline_of(run) for name, run in runs.items()}
     busy = [span for one in shown.values() for span in one.axis.spans]
@@ -99,20 +93,12 @@ def _chapters(run: Run) -> str:
     left = len(rows) - _MOST_ROWS
     note = f"<p class='note'>{left} more are not shown.</p>" if left > 0 else ""
     shown = table(chapter_columns(run), rows[:_MOST_ROWS])
-    summary = f"<summary>Rebalances: {len(run.rebalances)}</summary>"
-    return f"<details open>{summary}{shown}{note}{_stopped(run)}</details>"
-
-
-def _stopped(run: Run) -> str:
-    """Returns a table of the members that stopped in each rebalance, and for how many seconds."""
-    rows = [
-        [
-            str(number),
-            cut(", ".join(f"{w.member} {(w.to_ms - w.from_ms) / 1000:,.1f}" for w in who), 120),
-        ]
-        for number, who in sorted(stops_of(run).items())
-    ][:_MOST_ROWS]
-    return table(["rebalance", "who stopped, for s"], rows) if rows else ""
+    stopped = []
+    for number, who in sorted(stops_of(run).items())[:_MOST_ROWS]:
+        times = (f"{one.member} {(one.to_ms - one.from_ms) / 1000:,.1f}" for one in who)
+        stopped.append([str(number), cut(", ".join(times), 120)])
+    shown += note + (table(["rebalance", "who stopped, for s"], stopped) if stopped else "")
+    return f"<details open><summary>Rebalances: {len(run.rebalances)}</summary>{shown}</details>"
 
 
 def _timeline(shown: Timeline, axis: TimeAxis, held: str, label: str) -> str:
@@ -182,13 +168,6 @@ def _patterns(shown: Timeline) -> str:
     )
 
 
-def _fill(bar: Bar) -> str:
-    if bar.look is Look.GAP:
-        return "url(#gap)"
-    shade, mark = _shade_of(bar)
-    return f"url(#{shade[1:]}-{mark})" if mark else shade
-
-
 def _x(place: float) -> float:
     return _LEFT + place * (_WIDTH - _LEFT - _RIGHT)
 
@@ -196,13 +175,15 @@ def _x(place: float) -> float:
 def _bar(bar: Bar, part: Bar, axis: TimeAxis, top: int) -> str:
     x, end = _x(axis.place(part.from_ms)), _x(axis.place(part.to_ms))
     y, width = top + bar.row * _ROW, max(end - x, 0.5)
-    fill = _fill(bar)
+    shade, mark = _shade_of(bar)
+    fill = f"url(#{shade[1:]}-{mark})" if mark else shade
+    if bar.look is Look.GAP:
+        fill = "url(#gap)"
     stuck = ' stroke-dasharray="3 2" opacity=".55"' if bar.look is Look.STUCK else ""
     when = f"{bar.from_ms / 1000:,.2f} s to {bar.to_ms / 1000:,.2f} s"
     what = escaped(f"{bar.label} ({bar.look.value}), {when}")
     text = ""
     if bar.look is not Look.GAP and width > 7 * (len(bar.label) + 1):
-        shade, mark = _shade_of(bar)
         halo = f' stroke="{shade}" stroke-width="3" paint-order="stroke"' if mark else ""
         text = f'<text x="{x + 3:.1f}" y="{y + 13}"{halo}>{escaped(bar.label)}</text>'
     return (
@@ -242,3 +223,46 @@ def _marks(marks: Sequence[Mark], axis: TimeAxis, bottom: int, top: int) -> str:
             )
             last = x
     return "".join(parts)
+
+
+def write_runs(runs: Mapping[str, Run], path: Path) -> None:
+    """Writes runs as Parquet: a row for each interval in which one member held a partition.
+
+    A Connect task counts as a partition. In an interval without a holder, `member` is null. The
+    rows of each partition are in order of time.
+    """
+    try:
+        import pyarrow as pa
+        from pyarrow import parquet
+    except ImportError:
+        raise MissingExtra("Parquet", "arrow") from None
+    rows = [row for name, run in runs.items() for row in _rows(name, run)]
+    schema = pa.schema(
+        [
+            pa.field("run", pa.string(), nullable=False),
+            pa.field("partition", pa.string(), nullable=False),
+            pa.field("member", pa.string()),
+            pa.field("generation_id", pa.int32()),
+            pa.field("from_ms", pa.int64(), nullable=False),
+            pa.field("to_ms", pa.int64(), nullable=False),
+            pa.field("is_stuck", pa.bool_(), nullable=False),
+        ]
+    )
+    columns = list(zip(*rows, strict=True)) or [()] * len(schema)
+    parquet.write_table(
+        pa.table([pa.array(c, f.type) for c, f in zip(columns, schema, strict=True)], schema), path
+    )
+
+
+_Row = tuple[str, str, str | None, int | None, int, int, bool]
+
+
+def _rows(name: str, run: Run) -> list[_Row]:
+    held: list[_Row] = [
+        (name, one.partition, one.member, one.generation_id, one.from_ms, one.to_ms, one.is_stuck)
+        for one in run.holds
+    ]
+    nobody: list[_Row] = [
+        (name, one.partition, None, None, one.from_ms, one.to_ms, False) for one in unheld(run)
+    ]
+    return sorted(held + nobody, key=lambda row: (row[1], row[4]))

@@ -102,6 +102,11 @@ class AnyMembership(Mutable):
         self.effects.append(Send(number, node, request, api_version))
         return sent
 
+    def find_coordinator(self) -> None:
+        """Sends FindCoordinator, unless one is unanswered."""
+        if not self.is_waiting_for(FindCoordinator):
+            self.send(FindCoordinator(group_id=self.config.group_id))
+
     def move(self, state: AnyState) -> None:
         if state is self.state:
             return
@@ -234,8 +239,8 @@ class Membership(AnyMembership):
 
     def find_coordinator(self) -> None:
         """Sends FindCoordinator, unless one is unanswered or the back-off has not ended."""
-        if not self.is_waiting_for(FindCoordinator) and self.now_ms >= self.retry_at_ms:
-            self.send(FindCoordinator(group_id=self.config.group_id))
+        if self.now_ms >= self.retry_at_ms:
+            super().find_coordinator()
 
     def forget_coordinator(self) -> None:
         """Drops the coordinator, which was lost or has moved, and the requests to it.
@@ -255,7 +260,7 @@ class Membership(AnyMembership):
 
     def move(self, state: AnyState) -> None:
         """Changes the state; stops heartbeats in states without them."""
-        AnyMembership.move(self, state)
+        super().move(state)
         if state in (MemberState.UNJOINED, MemberState.PREPARING_REBALANCE):
             self.heartbeat_at_ms = None
 

@@ -168,11 +168,6 @@ class AsyncMembership(AnyMembership):
             for one in self.sent.values()
         )
 
-    def find_coordinator(self) -> None:
-        """Sends FindCoordinator, unless one is unanswered."""
-        if not self.is_waiting_for(FindCoordinator):
-            self.send(FindCoordinator(group_id=self.config.group_id))
-
     def forget_coordinator(self) -> None:
         """Drops the coordinator, and all requests to it, which will stay unanswered."""
         self.coordinator_node = None

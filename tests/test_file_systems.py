@@ -16,8 +16,8 @@ import pytest
 from pyarrow import fs
 
 import kafka_rebalance as kr
-from kafka_rebalance.bulk import file_systems
-from kafka_rebalance.bulk.file_systems import file_sizes, open_file_system, split_path
+from kafka_rebalance.bulk import paths
+from kafka_rebalance.bulk.paths import file_sizes, open_file_system, split_path
 from kafka_rebalance.bulk.splits import Split, cut, line_batches, row_batches
 from kafka_rebalance.group.line_files import read_lines, read_range
 
@@ -57,9 +57,9 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
         return scheme, "/" if scheme == "hdfs" else rest
 
     monkeypatch.setattr(fs, "FileSystem", SimpleNamespace(from_uri=from_uri))
-    file_systems._of_pyarrow.cache_clear()
+    paths._of_pyarrow.cache_clear()
     yield uris
-    file_systems._of_pyarrow.cache_clear()
+    paths._of_pyarrow.cache_clear()
 
 
 @pytest.mark.parametrize(

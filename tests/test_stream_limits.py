@@ -11,7 +11,7 @@ pytest.importorskip("pyspark", reason="pyspark is not installed: pip install -e 
 
 from kafka_rebalance.live import ClusterError
 from kafka_rebalance.live.log_records import Bounds
-from kafka_rebalance.spark.stream_limits import beginning, next_end, ranges
+from kafka_rebalance.spark.kafka_records import beginning, next_end, ranges
 
 BOUNDS = {0: Bounds(0, 100, 100), 1: Bounds(40, 50, 60), 2: Bounds(7, 7, 7)}
 

@@ -24,7 +24,7 @@ from pyspark.sql.functions import broadcast
 
 from kafka_rebalance.live.topic_log import open_log
 from kafka_rebalance.spark import kept_records, read_consumer_offsets
-from kafka_rebalance.spark.compaction import COMMIT_KEYS, GROUP_KEYS, last_records
+from kafka_rebalance.spark.consumer_offsets import COMMIT_KEYS, GROUP_KEYS, last_records
 from kafka_rebalance.wire.group_records import GroupMetadataValue, decode_key, decode_value
 from tests.support.broker import Broker
 from tests.support.live_members import JavaMembers

@@ -23,7 +23,7 @@ from kafka_rebalance.spark import (
     plan_each_change,
     plan_groups,
 )
-from kafka_rebalance.spark.compaction import reads_nothing
+from kafka_rebalance.spark.consumer_offsets import reads_nothing
 from kafka_rebalance.wire.group_records import (
     GroupMetadataKey,
     OffsetCommitKey,

@@ -12,7 +12,7 @@ import pytest
 
 from kafka_rebalance.errors import KafkaRebalanceError, SchemaError
 from kafka_rebalance.spark import current_groups, keep_current_groups, kept_groups, kept_records
-from kafka_rebalance.spark.compaction import GROUP_KEYS, last_records
+from kafka_rebalance.spark.consumer_offsets import GROUP_KEYS, last_records
 from kafka_rebalance.spark.kept_groups import CURRENT, Pointer, _KeptTable
 from tests.test_records import TOPICS, captured
 

@@ -8,7 +8,6 @@ import random
 from kafka_rebalance.group.model import Topic, TopicPartition, uuid_of
 from kafka_rebalance.member.config import ConsumerConfig
 from kafka_rebalance.member.consumer_group.async_consumer import AsyncConsumer
-from kafka_rebalance.member.consumer_group.states import ConsumerMemberState
 from kafka_rebalance.member.interface import (
     Answered,
     Assigned,
@@ -25,6 +24,7 @@ from kafka_rebalance.member.interface import (
     Subscribe,
     SubscribePattern,
 )
+from kafka_rebalance.member.states import ConsumerMemberState
 from kafka_rebalance.wire.broker_groups import (
     ConsumerGroupHeartbeat,
     ConsumerGroupHeartbeatResponse,

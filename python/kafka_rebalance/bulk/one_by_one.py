@@ -105,18 +105,15 @@ def with_names(row: Row) -> Row:
     def name(topic: Any) -> Any:
         return names[topic] if isinstance(topic, int) and 0 <= topic < len(names) else topic
 
-    members: list[Row | None] = []
-    for one in row["members"] or ():
-        if one is None:
-            members.append(one)
-            continue
-        owned = [
-            run and {**run, "topic": name(run["topic"])}
-            for run in one.get("owned_partitions") or ()
-        ]
-        member = {**one, "topics": [name(topic) for topic in one["topics"] or ()]}
-        members.append({**member, "owned_partitions": owned} if owned else member)
-    return {**row, "members": members}
+    def member(one: Row) -> Row:
+        named = {**one, "topics": [name(topic) for topic in one["topics"] or ()]}
+        if runs := one.get("owned_partitions"):
+            named["owned_partitions"] = [
+                run and {**run, "topic": name(run["topic"])} for run in runs
+            ]
+        return named
+
+    return {**row, "members": [one and member(one) for one in row["members"] or ()]}
 
 
 def bad_row(row: Row, error: GroupError | str) -> Row:

@@ -11,7 +11,6 @@ from pathlib import Path
 from kafka_rebalance.errors import GroupError
 
 from . import paths
-from .file_systems import open_file_system
 
 _TEMPORARY = "_temporary"
 _SUCCESS = "_SUCCESS"
@@ -33,7 +32,7 @@ class OutputDirectory:
 
     def prepare(self) -> None:
         """Makes the directory. Errors: GroupError at `target` if it exists, without `overwrite`."""
-        system, inner = open_file_system(self.path)
+        system, inner = paths.open_file_system(self.path)
         (found,) = system.get_file_info([inner])
         if found.type.name != _NOT_FOUND and not self.overwrite:
             raise GroupError("target", f"{self.path} exists")
@@ -46,7 +45,7 @@ class OutputDirectory:
         """
         from pyarrow.fs import FileSelector
 
-        system, inner = open_file_system(self.path)
+        system, inner = paths.open_file_system(self.path)
         older = {one.base_name: one for one in system.get_file_info(FileSelector(inner))}
         older.pop(_TEMPORARY, None)
         self.has_begun = True
@@ -62,7 +61,7 @@ class OutputDirectory:
 
     def clean(self) -> None:
         """Removes the parts that were not committed."""
-        system, inner = open_file_system(f"{self.path}/{_TEMPORARY}")
+        system, inner = paths.open_file_system(f"{self.path}/{_TEMPORARY}")
         (found,) = system.get_file_info([inner])
         if found.type.name != _NOT_FOUND:
             system.delete_dir(inner)

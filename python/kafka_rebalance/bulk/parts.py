@@ -14,7 +14,7 @@ from kafka_rebalance.frozen import Frozen
 
 from . import one_by_one
 from .calls import Call
-from .file_systems import open_file_system
+from .paths import open_file_system
 from .splits import Split, line_batches, row_batches
 
 if TYPE_CHECKING:

@@ -14,20 +14,20 @@ from kafka_rebalance.errors import NO_MEMBERS
 
 from .output_directory import output_directory
 
-_SUMS = ("moves", "least_moves", "unavailable", "waiting", "leaderless")
-_SPREADS = ("before", "after", "possible")
-_GROUP = ("unavailable_rounds", "waiting", "leaderless", "moves")
+SUMS = ("moves", "least_moves", "unavailable", "waiting", "leaderless")
+SPREADS = ("before", "after", "possible")
+GROUP = ("unavailable_rounds", "waiting", "leaderless", "moves")
 _COUNTS = (
     "groups", "errors", "never_ends", "throws", "not_affected", "without_members", "unsettled",
-    "uneven", *_SUMS, *(f"with_{name}" for name in _SUMS[2:]),
+    "uneven", *SUMS, *(f"with_{name}" for name in SUMS[2:]),
 )  # fmt: skip
-_FIGURES = (*(f"spread_{when}" for when in _SPREADS), "group_moves")
-_PERCENTILES = {"p50": 0.5, "p90": 0.9, "p99": 0.99, "max": 1.0}
+_FIGURES = (*(f"spread_{when}" for when in SPREADS), "group_moves")
+PERCENTILES = {"p50": 0.5, "p90": 0.9, "p99": 0.99, "max": 1.0}
 _MOST_HELD = 1_000
 """The largest number of groups to keep in the search for the worst ones."""
 READ = (
-    "group_id", "settled", "error", "error_kind", "unavailable_rounds", *_SUMS,
-    *(f"balance_{when}.{end}" for when in _SPREADS for end in ("min", "max")),
+    "group_id", "settled", "error", "error_kind", "unavailable_rounds", *SUMS,
+    *(f"balance_{when}.{end}" for when in SPREADS for end in ("min", "max")),
 )  # fmt: skip
 """The columns of plans that the totals read."""
 
@@ -52,10 +52,10 @@ class PlanTotals:
         if moves is None:
             return
         counts["unsettled"] += row["settled"] is False
-        balances = {when: row[f"balance_{when}"] for when in _SPREADS}
+        balances = {when: row[f"balance_{when}"] for when in SPREADS}
         spreads = {when: one["max"] - one["min"] for when, one in balances.items()}
         counts["uneven"] += spreads["after"] > spreads["possible"]
-        for name in _SUMS:
+        for name in SUMS:
             count = row[name] or 0  # null: least moves of share groups are unknown
             counts[name] += count
             counts[f"with_{name}"] += count > 0
@@ -64,7 +64,7 @@ class PlanTotals:
             self.values[name].append(value)
         stopped = row["unavailable_rounds"] + row["waiting"] + row["leaderless"]
         order = (spreads["after"] - spreads["possible"], stopped, moves, row["group_id"])
-        named = {"group_id": row["group_id"], **group, **{name: row[name] for name in _GROUP}}
+        named = {"group_id": row["group_id"], **group, **{name: row[name] for name in GROUP}}
         self.worst.append((order, named))
         if len(self.worst) > _MOST_HELD:
             self.worst = self._worst(_MOST_HELD // 2)
@@ -89,7 +89,7 @@ class PlanTotals:
 def _percentiles(values: Sequence[int]) -> dict[str, int | None]:
     """Returns the exact percentiles; up to 10,000 values, Spark's approximation equals them."""
     last, found = len(values), sorted(values)
-    ranks = {name: math.ceil(share * last) for name, share in _PERCENTILES.items()}
+    ranks = {name: math.ceil(share * last) for name, share in PERCENTILES.items()}
     return {name: found[rank - 1] if found else None for name, rank in ranks.items()}
 
 
@@ -99,10 +99,10 @@ def write_totals(rows: Sequence[Mapping[str, Any]], target: str) -> None:
     from pyarrow import parquet
 
     whole = pa.int64()
-    group = [("group_id", pa.string()), *((name, whole) for name in (*_FIGURES[:3], *_GROUP))]
+    group = [("group_id", pa.string()), *((name, whole) for name in (*_FIGURES[:3], *GROUP))]
     types: dict[str, pa.DataType] = {
         **dict.fromkeys(_COUNTS, whole),
-        **dict.fromkeys(_FIGURES, pa.struct([(name, whole) for name in _PERCENTILES])),
+        **dict.fromkeys(_FIGURES, pa.struct([(name, whole) for name in PERCENTILES])),
         "worst": pa.list_(pa.struct(group)),
     }
     schema = pa.schema([(name, types.get(name, pa.string())) for name in rows[0]])

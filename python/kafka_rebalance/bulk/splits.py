@@ -13,7 +13,7 @@ from kafka_rebalance.errors import MissingExtra
 from kafka_rebalance.frozen import Frozen
 from kafka_rebalance.group.line_files import MAX_LINE_BYTES, TOO_LONG, read_lines, read_range
 
-from .file_systems import open_file_system
+from .paths import open_file_system
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -127,6 +127,13 @@ def check_topic_id(topic_id: str, at: str) -> None:
         raise GroupError(at, str(error)) from None
 
 
+def check_new(seen: dict[str, str], value: str, at: str, field: str) -> None:
+    """Adds a name or an id, which must be unique, to `seen`: value -> path of its object."""
+    if (first := seen.setdefault(value, at)) != at:
+        noun = field.rpartition("_")[2]
+        raise GroupError(f"{at}.{field}", f"{quoted(value)} is already the {noun} of {first}")
+
+
 _ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 
 

@@ -249,6 +249,9 @@ def _running(
     return replace(member, streams=tasks)
 
 
+_OF_EACH_PARTITION = {"racks": "one list of replica racks", "weights": "one weight or null"}
+
+
 def _validate_broker_fields(topic: Topic, at: str) -> None:
     if topic.topic_id is not None:
         contract.check_topic_id(topic.topic_id, f"{at}.topic_id")
@@ -263,29 +266,20 @@ def _validate(group: GroupSpec, max_partitions: int) -> None:
     protocol = group.rebalance_protocol
     if protocol is not None and (problem := wrong_protocol(protocol, group.assignor)):
         raise GroupError("rebalance_protocol", problem)
-    names: dict[str, int] = {}
-    ids: dict[str, int] = {}
+    names: dict[str, str] = {}
+    ids: dict[str, str] = {}
     for i, topic in enumerate(group.topics):
         at = f"topics[{i}]"
-        if (first := names.setdefault(topic.name, i)) != i:
-            problem = f"{quoted(topic.name)} is already the name of topics[{first}]"
-            raise GroupError(f"{at}.name", problem)
-        if topic.racks is not None and len(topic.racks) != topic.partitions:
-            raise GroupError(
-                f"{at}.racks",
-                f"{len(topic.racks)} entries for {topic.partitions} partitions; "
-                "give one list of replica racks for each partition, or none at all",
-            )
-        if topic.weights is not None and len(topic.weights) != topic.partitions:
-            raise GroupError(
-                f"{at}.weights",
-                f"{len(topic.weights)} entries for {topic.partitions} partitions; "
-                "give one weight or null for each partition, or none at all",
-            )
+        contract.check_new(names, topic.name, at, "name")
+        for name, each in _OF_EACH_PARTITION.items():
+            given = getattr(topic, name)
+            if given is not None and len(given) != topic.partitions:
+                problem = f"{len(given)} entries for {topic.partitions} partitions"
+                how = f"give {each} for each partition, or none at all"
+                raise GroupError(f"{at}.{name}", f"{problem}; {how}")
         _validate_broker_fields(topic, at)
-        if topic.topic_id is not None and (first := ids.setdefault(topic.topic_id, i)) != i:
-            problem = f"{quoted(topic.topic_id)} is already the id of topics[{first}]"
-            raise GroupError(f"{at}.topic_id", problem)
+        if topic.topic_id is not None:
+            contract.check_new(ids, topic.topic_id, at, "topic_id")
     total = sum(topic.partitions for topic in group.topics)
     if total > max_partitions:
         raise GroupError(
@@ -297,10 +291,7 @@ def _validate(group: GroupSpec, max_partitions: int) -> None:
         raise GroupError("members", "empty; a leader is always a member itself")
     ids = {}
     for i, member in enumerate(group.members):
-        at = f"members[{i}]"
-        if (first := ids.setdefault(member.member_id, i)) != i:
-            problem = f"{quoted(member.member_id)} is already the id of members[{first}]"
-            raise GroupError(f"{at}.member_id", problem)
+        contract.check_new(ids, member.member_id, f"members[{i}]", "member_id")
     streams.check_topology(group.subtopologies or (), group.num_standby_replicas, max_partitions)
 
 

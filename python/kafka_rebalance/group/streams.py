@@ -8,8 +8,9 @@ from collections.abc import Sequence
 
 from kafka_rebalance.errors import GroupError
 
+from .contract import check_new
 from .field_paths import MAX_INT32
-from .model import Subtopology, quoted
+from .model import Subtopology
 
 
 def all_tasks(subtopologies: Sequence[Subtopology], standby_replicas: int) -> int:
@@ -21,11 +22,9 @@ def check_topology(
     subtopologies: Sequence[Subtopology], standby_replicas: int | None, max_tasks: int
 ) -> None:
     """Checks ids and counts. Errors: GroupError with the field's path."""
-    ids: dict[str, int] = {}
+    ids: dict[str, str] = {}
     for i, one in enumerate(subtopologies):
-        if (first := ids.setdefault(one.subtopology_id, i)) != i:
-            problem = f"{quoted(one.subtopology_id)} is already the id of subtopologies[{first}]"
-            raise GroupError(f"subtopologies[{i}].subtopology_id", problem)
+        check_new(ids, one.subtopology_id, f"subtopologies[{i}]", "subtopology_id")
     total, limit = all_tasks(subtopologies, standby_replicas or 0), min(max_tasks, MAX_INT32)
     if total > limit:
         raise GroupError(

@@ -42,9 +42,6 @@ class PriorityQueue(Generic[T]):
     def __contains__(self, entry: object) -> bool:
         return any(one == entry for one in self)
 
-    def __len__(self) -> int:
-        return len(self._heap)
-
     def add(self, key: Any, entry: T) -> None:
         """Appends the entry, then moves it up while its key is smaller than its parent's key."""
         self._heap.append((key, entry))

@@ -234,23 +234,13 @@ class InvalidPattern(ValueError):
     """RE2/J refuses the pattern, or only RE2/J can read it."""
 
 
-class Matcher:
-    """A compiled pattern."""
-
-    def __init__(self, pattern: str) -> None:
-        try:
-            self._linear = LinearMatcher(_translated(pattern), re.ASCII)
-        except re.error as error:
-            raise InvalidPattern(str(error)) from error
-
-    def matches(self, name: str) -> bool:
-        return self._linear.matches(name)
-
-
 @lru_cache(maxsize=256)
-def compiled(pattern: str) -> Matcher:
+def compiled(pattern: str) -> LinearMatcher:
     """Returns the matcher of a pattern, from a cache. Errors: InvalidPattern."""
-    return Matcher(pattern)
+    try:
+        return LinearMatcher(_translated(pattern), re.ASCII)
+    except re.error as error:
+        raise InvalidPattern(str(error)) from error
 
 
 def _translated(pattern: str) -> str:

@@ -2,7 +2,7 @@
 """Handles the responses to a member's requests, and requests that get no response.
 
 The member's reactions to error codes are tables; `react` carries out a reaction. The responses to
-commits are handled by the role (`subscriber.py`), with a table in this file.
+commits are handled by `consumer.py`, with the table that is here.
 
 Source   JoinGroup-, SyncGroup-, Heartbeat- and OffsetCommitResponseHandler (Kafka 4.4.0);
          docs/behaviour/member.md#2-coordinator-discovery, docs/behaviour/member.md#4-join,
@@ -26,7 +26,7 @@ from kafka_rebalance.wire.classic_groups import (
 )
 from kafka_rebalance.wire.error_codes import ErrorCode
 from kafka_rebalance.wire.messages import Response
-from kafka_rebalance.wire.offsets import OffsetCommit
+from kafka_rebalance.wire.offsets import OffsetCommit, OffsetCommitResponse
 
 from .membership import Generation, Membership, SentRequest, Shares
 from .states import MemberState
@@ -93,8 +93,10 @@ def answered(state: Membership, sent: SentRequest, response: Response) -> None:
             synced(state, sent, response)
         case HeartbeatResponse(error_code=error):
             heartbeat_answered(state, sent, error)
+        case OffsetCommitResponse():
+            state.commit_answered(sent, response)
         case _:
-            state.role.answered(state, sent, response)
+            pass
 
 
 def failed(state: Membership, sent: SentRequest) -> None:
@@ -126,7 +128,7 @@ def joined(state: Membership, sent: SentRequest, response: JoinGroupResponse) ->
     if state.state is not MemberState.PREPARING_REBALANCE:
         state.rejoin_needed = True  # the generation was reset after the request was sent
         return
-    if response.protocol_type not in (state.role.protocol_type, None):
+    if response.protocol_type not in (state.protocol_type, None):
         react(state, sent, Reaction.FATAL, ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
         return
     state.move(MemberState.COMPLETING_REBALANCE)
@@ -139,7 +141,7 @@ def joined(state: Membership, sent: SentRequest, response: JoinGroupResponse) ->
     if response.leader == response.member_id:
         state.is_leader = True
         try:
-            given = state.role.lead(state, response)
+            given = state.lead(response)
         except KafkaRebalanceError as problem:
             state.throw(ErrorCode.UNKNOWN_SERVER_ERROR, str(problem))
             return
@@ -148,7 +150,7 @@ def joined(state: Membership, sent: SentRequest, response: JoinGroupResponse) ->
         member_id=response.member_id,
         generation_id=response.generation_id,
         group_instance_id=state.config.group_instance_id,
-        protocol_type=state.role.protocol_type,
+        protocol_type=state.protocol_type,
         protocol_name=response.protocol_name,
         assignments=given,
     )
@@ -163,7 +165,7 @@ def synced(state: Membership, sent: SentRequest, response: SyncGroupResponse) ->
     if state.state is not MemberState.COMPLETING_REBALANCE or sent.generation != state.generation:
         react(state, sent, Reaction.RESET_GENERATION, ErrorCode.ILLEGAL_GENERATION)
         return
-    types, names = (state.role.protocol_type, None), (state.generation.protocol_name, None)
+    types, names = (state.protocol_type, None), (state.generation.protocol_name, None)
     if response.protocol_type not in types or response.protocol_name not in names:
         react(state, sent, Reaction.FATAL, ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
         return

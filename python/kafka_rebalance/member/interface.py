@@ -15,8 +15,7 @@ from kafka_rebalance.group.model import Topic, TopicPartition
 from kafka_rebalance.wire.error_codes import ErrorCode
 from kafka_rebalance.wire.messages import Request, Response, Tick
 
-from .consumer_group.states import ConsumerMemberState
-from .states import MemberState
+from .states import AnyState
 
 Partitions = tuple[TopicPartition, ...]
 
@@ -157,8 +156,8 @@ class Stop(MemberEffect):
 class MemberTransition(MemberEffect):
     """The member has changed its state."""
 
-    before: MemberState | ConsumerMemberState
-    after: MemberState | ConsumerMemberState
+    before: AnyState
+    after: AnyState
 
 
 class Fatal(MemberEffect):

@@ -1,14 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Holds a group member's state, with the actions that several steps need, such as send and reset.
-
-The state that only consumers or only workers have is in their `Role`.
-"""
+"""A group member's state, with the actions that several steps need, such as send and reset."""
 
 import random
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import KW_ONLY, field
 from itertools import count
-from typing import Any, ClassVar, NamedTuple, Protocol
+from typing import Any, ClassVar, NamedTuple
 
 from kafka_rebalance.frozen import Mutable
 from kafka_rebalance.group.model import TopicPartition
@@ -23,64 +20,14 @@ from kafka_rebalance.wire.classic_groups import (
     SyncGroup,
 )
 from kafka_rebalance.wire.error_codes import ErrorCode
-from kafka_rebalance.wire.messages import Request, Response
-from kafka_rebalance.wire.offsets import OffsetCommit, OffsetToCommit
+from kafka_rebalance.wire.messages import Request
+from kafka_rebalance.wire.offsets import OffsetCommit, OffsetCommitResponse, OffsetToCommit
 
 from .config import GroupConfig
-from .consumer_group.states import ConsumerMemberState
 from .interface import Fatal, MemberEffect, MemberTransition, Send
-from .states import LEGAL_PREDECESSORS, MemberState
-
-AnyState = MemberState | ConsumerMemberState
+from .states import LEGAL_PREDECESSORS, AnyState, MemberState
 
 Shares = tuple[tuple[str, bytes], ...]  # (member id, its assignment in bytes)
-
-
-class Role(Protocol):
-    """The steps that consumers (`Subscriber`) and Connect workers (`Herder`) do differently.
-
-    Source   the abstract methods of AbstractCoordinator, which ConsumerCoordinator and
-             WorkerCoordinator implement (Kafka 4.4.0).
-    """
-
-    protocol_type: str
-
-    @property
-    def is_pending_revocation(self) -> bool:
-        """Returns whether `prepare` waits before it revokes; poll then returns no records."""
-
-    def wants_in(self) -> bool:
-        """Returns whether the member wants to be in a group."""
-
-    def has_news(self, state: "Membership") -> bool:
-        """Returns whether the role needs a rejoin, for example after a changed subscription."""
-
-    def prepare(self, state: "Membership") -> bool:
-        """Does the work of onJoinPrepare; returns False while it has to wait."""
-
-    def prepares_until_ms(self, state: "Membership") -> int | None:
-        """Returns when (ms) the wait of `prepare` ends; None if it does not wait."""
-
-    def protocols(self, state: "Membership") -> tuple[JoinGroupProtocol, ...]:
-        """Returns the supported protocols, preferred first, each with the member's metadata."""
-
-    def lead(self, state: "Membership", response: JoinGroupResponse) -> Shares:
-        """Returns all members' assignments (onLeaderElected). Errors: KafkaRebalanceError."""
-
-    def take(self, state: "Membership", assignment: bytes) -> None:
-        """Applies the assignment (onJoinComplete). Errors: WireError, before any change."""
-
-    def settle(self, state: "Membership") -> None:
-        """Does the role's regular work, such as automatic commits, while no join is in progress."""
-
-    def next_settle_ms(self, state: "Membership") -> int | None:
-        """Returns when (ms) `settle` will have work to do; None if it will have none."""
-
-    def answered(self, state: "Membership", sent: "SentRequest", response: Response) -> None:
-        """Handles the response to a request that the role sent."""
-
-    def give_up(self, state: "Membership") -> None:
-        """Gives up the member's partitions or work before it leaves the group (onLeavePrepare)."""
 
 
 class Generation(NamedTuple):
@@ -155,6 +102,11 @@ class AnyMembership(Mutable):
         self.effects.append(Send(number, node, request, api_version))
         return sent
 
+    def find_coordinator(self) -> None:
+        """Sends FindCoordinator, unless one is unanswered."""
+        if not self.is_waiting_for(FindCoordinator):
+            self.send(FindCoordinator(group_id=self.config.group_id))
+
     def move(self, state: AnyState) -> None:
         if state is self.state:
             return
@@ -163,26 +115,27 @@ class AnyMembership(Mutable):
         self.effects.append(MemberTransition(self.state, state))
         self.state = state
 
-    def offset_commit(
+    def send_commit(
         self,
         partitions: Iterable[TopicPartition],
         positions: Mapping[TopicPartition, int],
         member_id: str,
         generation_id: int,
-    ) -> OffsetCommit | None:
-        """Returns a request that commits the partitions' positions; None if none is known."""
+    ) -> SentRequest | None:
+        """Commits positions of partitions without waiting; returns None if nothing can be sent."""
         offsets = tuple(
             OffsetToCommit(*one, positions[one]) for one in partitions if one in positions
         )
-        if not offsets:
+        if not offsets or self.coordinator_node is None:
             return None
-        return OffsetCommit(
+        request = OffsetCommit(
             group_id=self.config.group_id,
             offsets=offsets,
             member_id=member_id,
             generation_id=generation_id,
             group_instance_id=self.config.group_instance_id,
         )
+        return self.send(request)
 
     def backoff_ms(self, failures: int) -> int:
         """Returns the back-off: doubled by each failure, ± 20 %, at most `retry.backoff.max.ms`."""
@@ -196,18 +149,23 @@ class AnyMembership(Mutable):
 
 
 class Membership(AnyMembership):
-    """The state that only members of classic groups have."""
+    """The state of a member of a classic group, and the steps that consumers and workers do
+    differently.
 
-    role: Role
+    Source   the abstract methods of AbstractCoordinator, which ConsumerCoordinator and
+             WorkerCoordinator implement (Kafka 4.4.0).
+    """
+
     _: KW_ONLY
     legal_predecessors = LEGAL_PREDECESSORS
+    protocol_type: ClassVar[str]
     state: MemberState = MemberState.UNJOINED
     is_leader: bool = False
     # The join.
     rejoin_needed: bool = True
     needs_prepare: bool = True
     arrived: bytes | None = None  # an assignment that the next poll will apply
-    poll_waits: bool = False  # the last poll is blocked by a step before the join
+    is_in_poll: bool = False  # the last poll is blocked by a step before the join
     failures: int = 0  # consecutive failed attempts to join
     retry_at_ms: int = 0
     # The coordinator, and timers.
@@ -216,14 +174,73 @@ class Membership(AnyMembership):
     heartbeat_failures: int = 0  # consecutive failed heartbeats
     session_until_ms: int = 0
 
+    # The steps of a consumer or a worker ----------------------------------------------------------
+
+    @property
+    def is_pending_revocation(self) -> bool:
+        """Returns whether `prepare` waits before it revokes; poll then returns no records."""
+        return False
+
+    def wants_in(self) -> bool:
+        """Returns whether the member is to be in a group."""
+        raise NotImplementedError
+
+    def has_news(self) -> bool:
+        """Returns whether the member needs a rejoin, for example after a changed subscription."""
+        raise NotImplementedError
+
+    def prepare(self) -> bool:
+        """Does the work of onJoinPrepare; returns False while it has to wait."""
+        raise NotImplementedError
+
+    def prepares_until_ms(self) -> int | None:
+        """Returns when (ms) the wait of `prepare` ends; None if it does not wait."""
+        return None
+
+    def protocols(self) -> tuple[JoinGroupProtocol, ...]:
+        """Returns the supported protocols, preferred first, each with the member's metadata."""
+        raise NotImplementedError
+
+    def lead(self, response: JoinGroupResponse) -> Shares:
+        """Returns all members' assignments (onLeaderElected). Errors: KafkaRebalanceError."""
+        raise NotImplementedError
+
+    def take(self, assignment: bytes) -> None:
+        """Applies the assignment (onJoinComplete). Errors: WireError, before any change."""
+        raise NotImplementedError
+
+    def settle(self) -> None:
+        """Does the regular work, such as automatic commits, while no join is in progress."""
+        raise NotImplementedError
+
+    def next_settle_ms(self) -> int | None:
+        """Returns when (ms) `settle` will have work to do; None if it will have none."""
+        return None
+
+    def commit_answered(self, sent: SentRequest, response: OffsetCommitResponse) -> None:
+        """Handles the response to a commit."""
+
+    def give_up(self) -> None:
+        """Gives up the partitions or the work before the member leaves (onLeavePrepare)."""
+        raise NotImplementedError
+
+    # Actions --------------------------------------------------------------------------------------
+
     def is_joining(self) -> bool:
         """Returns whether a join is in progress, or its assignment waits for poll."""
         return self.arrived is not None or self.is_waiting_for(JoinGroup, SyncGroup)
 
+    def needs_rejoin(self) -> bool:
+        """Returns whether the member is to be in a group, and has a reason to send JoinGroup."""
+        return (self.rejoin_needed or self.has_news()) and self.wants_in()
+
+    def is_rebalancing(self) -> bool:
+        return self.needs_rejoin() or self.is_joining()
+
     def find_coordinator(self) -> None:
         """Sends FindCoordinator, unless one is unanswered or the back-off has not ended."""
-        if not self.is_waiting_for(FindCoordinator) and self.now_ms >= self.retry_at_ms:
-            self.send(FindCoordinator(group_id=self.config.group_id))
+        if self.now_ms >= self.retry_at_ms:
+            super().find_coordinator()
 
     def forget_coordinator(self) -> None:
         """Drops the coordinator, which was lost or has moved, and the requests to it.
@@ -243,7 +260,7 @@ class Membership(AnyMembership):
 
     def move(self, state: AnyState) -> None:
         """Changes the state; stops heartbeats in states without them."""
-        AnyMembership.move(self, state)
+        super().move(state)
         if state in (MemberState.UNJOINED, MemberState.PREPARING_REBALANCE):
             self.heartbeat_at_ms = None
 

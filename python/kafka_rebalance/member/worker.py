@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A Connect worker's membership (see `group_member`), and its role: it reports, leads, starts and
-stops connectors and tasks.
+"""A Connect worker (see `group_member`): it reports, leads, starts and stops connectors and tasks.
 
     prepare     an eager worker stops everything, an incremental one nothing
     protocols   reports the newest configuration's offset, and from version 1 on the assigned work
@@ -27,23 +26,20 @@ Differs  a worker whose configuration is older than the leader's waits without a
          a connector is restarted only if it was deleted and created again.
 """
 
-import random
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
-from typing import Literal
+from dataclasses import KW_ONLY, dataclass, field, replace
+from typing import ClassVar, Literal
 
 from kafka_rebalance.assignors.connect.engines import assign_eager, handle
 from kafka_rebalance.assignors.connect.incremental import ConnectSpec, Memory
 from kafka_rebalance.assignors.connect.work import Task, Work
-from kafka_rebalance.frozen import Mutable
 from kafka_rebalance.wire import connect_protocol as wire
 from kafka_rebalance.wire.classic_groups import JoinGroupProtocol, JoinGroupResponse
-from kafka_rebalance.wire.messages import Response
 
 from .config import WorkerConfig
-from .group_member import GroupMember, needs_rejoin
+from .group_member import GroupMember
 from .interface import Close, ConfigurationUpdated, MemberEvent, Poll, Start, Stop
-from .membership import Membership, SentRequest, Shares
+from .membership import Shares
 from .states import MemberState
 
 NOTHING = Work()
@@ -60,10 +56,13 @@ class Configuration:
     connectors: Mapping[str, int] = field(default_factory=dict)
 
 
-class Herder(Mutable):
-    """A worker's role, and the state that only workers have."""
+class Worker(GroupMember):
+    """A Connect worker: it starts and stops the connectors and tasks that its group assigns."""
 
     config: WorkerConfig
+    _: KW_ONLY
+    kind: ClassVar[Literal["worker"]] = "worker"
+    protocol_type = "connect"
     url: str
     # The newest configuration, the one in the last JoinGroup, and the one last applied
     newest: Configuration = Configuration()
@@ -75,7 +74,7 @@ class Herder(Mutable):
     # Connectors that were deleted and created again before the herder applied the deletion
     recreated: set[str] = field(default_factory=set)
     assignment: wire.ConnectAssignment | None = None  # the last one received
-    work: Work | None = None  # None before an assignment, and after `give_up` or `lose`
+    work: Work | None = None  # assigned work; None before it, and after `give_up` or `_lose`
     running: Work = NOTHING  # started and not yet stopped
     is_resolved: bool = True  # all assigned work is started
     is_rejoin_requested: bool = False
@@ -84,20 +83,18 @@ class Herder(Mutable):
     memory: Memory = field(default_factory=Memory)
     last_completed_generation_id: int = -1
     is_in: bool = True
-
-    protocol_type = "connect"
-    is_pending_revocation = False  # a worker commits nothing before a revocation
+    looks_since_ms: int = -1  # first poll (ms) that only looked for a coordinator; -1: none
 
     def wants_in(self) -> bool:
         """Returns True from the worker's start until the worker is closed."""
         return self.is_in
 
-    def has_news(self, state: Membership) -> bool:
+    def has_news(self) -> bool:
         """Returns whether the worker has no valid assignment, lost its work, or wants to rejoin."""
         failed = self.assignment is None or self.assignment.error != wire.NO_ERROR
         return failed or self.work is None or self.is_rejoin_requested
 
-    def update(self, configuration: Configuration) -> None:
+    def _update(self, configuration: Configuration) -> None:
         """Stores a newer configuration, and whether its changes need a rebalance."""
         before, self.newest = self.newest.connectors, configuration
         if not self.has_read:
@@ -112,16 +109,13 @@ class Herder(Mutable):
 
     # Before the join ------------------------------------------------------------------------------
 
-    def prepare(self, state: Membership) -> bool:
+    def prepare(self) -> bool:
         version = self.config.version if self.assignment is None else self.assignment.version
         if version == wire.EAGER:
-            self._stop(state, self.work or NOTHING)
+            self._stop(self.work or NOTHING)
         return True
 
-    def prepares_until_ms(self, state: Membership) -> int | None:
-        return None
-
-    def protocols(self, state: Membership) -> tuple[JoinGroupProtocol, ...]:
+    def protocols(self) -> tuple[JoinGroupProtocol, ...]:
         self.joined_with = self.newest
         report = self._report()
         metadata = wire.ConnectMetadata(url=self.url, config_offset=self.newest.offset)
@@ -141,7 +135,7 @@ class Herder(Mutable):
 
     # The leader -----------------------------------------------------------------------------------
 
-    def lead(self, state: Membership, response: JoinGroupResponse) -> Shares:
+    def lead(self, response: JoinGroupResponse) -> Shares:
         """Returns each worker's assignment.
 
         If a worker has read more of the configuration topic than the leader, all workers get
@@ -173,7 +167,7 @@ class Herder(Mutable):
             response.generation_id,
             self.last_completed_generation_id,
         )
-        self.memory, result = handle(self.memory, spec, state.now_ms)
+        self.memory, result = handle(self.memory, spec, self.now_ms)
         common = replace(common, delay_ms=result.delay_ms)
         return tuple(
             (member, _encode(common, result.assigned[member], result.revoked[member]))
@@ -182,39 +176,39 @@ class Herder(Mutable):
 
     # After the join -------------------------------------------------------------------------------
 
-    def take(self, state: Membership, assignment: bytes) -> None:
+    def take(self, assignment: bytes) -> None:
         """Stops revoked work, and applies the rest of the assignment."""
         received = wire.decode_connect_assignment(assignment)
         self.is_rejoin_requested = False
         work = assigned_work(received)
         if received.version > wire.EAGER:
             revoked = revoked_work(received)
-            self._stop(state, revoked, is_revoked=True)
+            self._stop(revoked, is_revoked=True)
             work = work + ((self.work or NOTHING) - revoked)
         self.assignment, self.work = received, work
-        self.last_completed_generation_id = state.generation.generation_id
-        self.scheduled_ms = state.now_ms + received.delay_ms if received.delay_ms > 0 else None
+        self.last_completed_generation_id = self.generation_id
+        self.scheduled_ms = self.now_ms + received.delay_ms if received.delay_ms > 0 else None
         self.is_resolved = False
 
-    def settle(self, state: Membership) -> None:
+    def settle(self) -> None:
         """Does the herder's work between rebalances; nothing while the coordinator is unknown."""
-        if state.coordinator_node is None:
+        if self.coordinator_node is None:
             return
-        if self._is_due(state):
+        if self._is_due():
             self.scheduled_ms = None
             self.is_rejoin_requested = True
         elif not self.is_resolved:
-            self._complete(state)
+            self._complete()
         if self.is_resolved and not self.is_rejoin_requested and self._has_updates():
-            self._read_updates(state)
+            self._read_updates()
 
-    def _is_due(self, state: Membership) -> bool:
-        return self.scheduled_ms is not None and self.scheduled_ms <= state.now_ms
+    def _is_due(self) -> bool:
+        return self.scheduled_ms is not None and self.scheduled_ms <= self.now_ms
 
     def _has_updates(self) -> bool:
         return self.is_reconfigured or self.newest.offset != self.configuration.offset
 
-    def _read_updates(self, state: Membership) -> None:
+    def _read_updates(self) -> None:
         """Applies the newest configuration to the herder; rejoins if that change requires it."""
         assert self.assignment is not None
         self.configuration = self.newest
@@ -226,20 +220,20 @@ class Herder(Mutable):
         if self.assignment.version > wire.EAGER:
             # The tasks of changed connectors stop now; the rebalance assigns them again.
             again = tuple(one for one in self.running.tasks if one.connector in self.reconfigured)
-            self._stop(state, Work((), again))
+            self._stop(Work((), again))
             self.reconfigured.clear()
-            self._restart(state)
+            self._restart()
         self.recreated.clear()  # an eager rebalance restarts everything
 
-    def _restart(self, state: Membership) -> None:
+    def _restart(self) -> None:
         """Restarts the worker's connectors that were created again; they have no tasks yet."""
         again = tuple(one for one in self.running.connectors if one in self.recreated)
-        self._stop(state, Work(again, ()))
+        self._stop(Work(again, ()))
         if there := Work(tuple(one for one in again if one in self.configuration.connectors), ()):
-            state.effects.append(Start(there))
+            self.effects.append(Start(there))
             self.running = self.running + there
 
-    def _complete(self, state: Membership) -> None:
+    def _complete(self) -> None:
         """Starts new work after a rebalance, when the worker has the leader's configuration."""
         assert self.assignment is not None
         assert self.work is not None
@@ -253,48 +247,91 @@ class Herder(Mutable):
             return
         new = self.work - self.running
         if new:
-            state.effects.append(Start(new))
+            self.effects.append(Start(new))
         self.running = self.running + new
         self.is_resolved = True
         if revoked_work(self.assignment):
             self.assignment = replace(self.assignment, revoked_connectors=(), revoked_tasks=())
             self.is_rejoin_requested = True
 
-    def next_settle_ms(self, state: Membership) -> int | None:
+    def next_settle_ms(self) -> int | None:
         """Returns a time in ms: now if work waits, else the leader's next rebalance, or None."""
-        if state.coordinator_node is None:
+        if self.coordinator_node is None:
             return None
         if not self.is_resolved:
             assert self.assignment is not None
             behind = self.newest.offset < self.assignment.config_offset
-            return self.scheduled_ms if behind else state.now_ms
-        return state.now_ms if self._has_updates() else self.scheduled_ms
+            return self.scheduled_ms if behind else self.now_ms
+        return self.now_ms if self._has_updates() else self.scheduled_ms
 
-    def is_at_work(self, state: Membership) -> bool:
-        """Returns whether the herder can accept a request: no rebalance is running or expected."""
-        return (
-            state.coordinator_node is not None
-            and self.is_resolved
-            and not (self.is_reconfigured or self._is_due(state))
-        )
-
-    def give_up(self, state: Membership) -> None:
-        self._stop(state, self.running)
+    def give_up(self) -> None:
+        self._stop(self.running)
         self.work = None
 
-    def lose(self, state: Membership) -> None:
+    def _lose(self) -> None:
         """Stops all work, because the coordinator is unknown and other workers may run it."""
-        self._stop(state, self.work or NOTHING)
+        self._stop(self.work or NOTHING)
         self.work = None
 
-    def _stop(self, state: Membership, work: Work, *, is_revoked: bool = False) -> None:
+    def _stop(self, work: Work, *, is_revoked: bool = False) -> None:
         gone = self.running - (self.running - work)
         if gone:
-            state.effects.append(Stop(gone, is_revoked))
+            self.effects.append(Stop(gone, is_revoked))
         self.running = self.running - work
 
-    def answered(self, state: Membership, sent: SentRequest, response: Response) -> None:
-        """Does nothing: a worker's role sends no requests of its own."""
+    # For the host ---------------------------------------------------------------------------------
+
+    def is_at_work(self) -> bool:
+        """Returns whether no rebalance runs or is expected, so that a leader can serve requests."""
+        return (
+            self.state is MemberState.STABLE
+            and not self.is_rebalancing()
+            and self.coordinator_node is not None
+            and self.is_resolved
+            and not (self.is_reconfigured or self._is_due())
+        )
+
+    def next_poll_ms(self) -> int | None:
+        """Returns when (ms) a poll will have an effect, or when the worker gives up its work.
+
+        A worker that finds no coordinator gives up its work; if it is starting or stopping work, it
+        does so afterwards.
+        """
+        due = (super().next_poll_ms(), self._gives_up_ms())
+        return min((at_ms for at_ms in due if at_ms is not None), default=None)
+
+    def _gives_up_ms(self) -> int | None:
+        """Returns when (ms) the worker gives up its work; None if it has a coordinator or joins.
+
+        The worker gives up a heartbeat interval after the first poll at which it only looked for a
+        coordinator. Before that poll, returns the present time, so that this poll comes at once.
+        """
+        unknown = self.unknown_since_ms
+        if unknown is None or not self.needs_prepare or self.work is None:
+            return None
+        if self.looks_since_ms < unknown:
+            return self.now_ms
+        return self.looks_since_ms + self.config.heartbeat_interval_ms
+
+    def _poll(self, event: Poll) -> None:
+        alone = self._gives_up_ms()
+        if alone is not None and alone <= self.now_ms:
+            assert self.unknown_since_ms is not None
+            if self.looks_since_ms < self.unknown_since_ms:
+                self.looks_since_ms = self.now_ms
+            else:
+                self._lose()
+        super()._poll(event)
+
+    def _handle_own(self, event: MemberEvent) -> None:
+        match event:
+            case ConfigurationUpdated(offset, connectors):
+                self._update(Configuration(offset, dict(connectors)))
+            case Close():
+                self._leave()
+                self.is_in = False
+            case _:
+                super()._handle_own(event)
 
 
 def _encode(common: wire.ConnectAssignment, work: Work, revoked: Work = NOTHING) -> bytes:
@@ -317,74 +354,3 @@ def assigned_work(message: wire.ConnectAssignment | None) -> Work:
 
 def revoked_work(message: wire.ConnectAssignment) -> Work:
     return Work(message.revoked_connectors, tuple(Task(*task) for task in message.revoked_tasks))
-
-
-class Worker(GroupMember):
-    """A Connect worker: it starts and stops the connectors and tasks that its group assigns."""
-
-    kind: Literal["worker"] = "worker"
-
-    def __init__(self, config: WorkerConfig, *, url: str, rng: random.Random) -> None:
-        self._herder = Herder(config, url)
-        self._looks_since_ms = -1  # first poll (ms) that only looked for a coordinator; -1: none
-        super().__init__(Membership(config, rng, self._herder))
-
-    @property
-    def config(self) -> WorkerConfig:
-        return self._herder.config
-
-    @property
-    def running(self) -> Work:
-        return self._herder.running
-
-    def is_at_work(self) -> bool:
-        """Returns whether no rebalance is running or expected: a leader can then serve requests."""
-        state = self._state
-        return (
-            state.state is MemberState.STABLE
-            and not (needs_rejoin(state) or state.is_joining())
-            and self._herder.is_at_work(state)
-        )
-
-    def next_poll_ms(self) -> int | None:
-        """Returns when (ms) a poll will have an effect, or when the worker gives up its work.
-
-        A worker that finds no coordinator gives up its work; if it is starting or stopping work, it
-        does so afterwards.
-        """
-        due = (super().next_poll_ms(), self._gives_up_ms())
-        return min((at_ms for at_ms in due if at_ms is not None), default=None)
-
-    def _gives_up_ms(self) -> int | None:
-        """Returns when (ms) the worker gives up its work; None if it has a coordinator or joins.
-
-        The worker gives up a heartbeat interval after the first poll at which it only looked for a
-        coordinator. Before that poll, returns the present time, so that this poll comes at once.
-        """
-        state = self._state
-        unknown = state.unknown_since_ms
-        if unknown is None or not state.needs_prepare or self._herder.work is None:
-            return None
-        if self._looks_since_ms < unknown:
-            return state.now_ms
-        return self._looks_since_ms + self._herder.config.heartbeat_interval_ms
-
-    def _poll(self, event: Poll) -> None:
-        state, alone = self._state, self._gives_up_ms()
-        if alone is not None and alone <= state.now_ms:
-            assert state.unknown_since_ms is not None
-            if self._looks_since_ms < state.unknown_since_ms:
-                self._looks_since_ms = state.now_ms
-            else:
-                self._herder.lose(state)
-        super()._poll(event)
-
-    def _handle_own(self, event: MemberEvent) -> None:
-        match event:
-            case ConfigurationUpdated(offset, connectors):
-                self._herder.update(Configuration(offset, dict(connectors)))
-            case Close():
-                self._leave()
-                self._herder.is_in = False
-            case _:
-                super()._handle_own(event)

@@ -1,29 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Computes the present groups and their commits from the records of `__consumer_offsets`.
-
-    records = spark.read.parquet("lake/consumer_offsets")
-    groups = current_groups(records, topics).where("kind = 'consumer' and state = 'Stable'")
-    assign_groups(groups)
+"""Reads records of `__consumer_offsets`: the last one of each key, commits, and counts by kind.
 
 `records` contains the columns of Spark's Kafka source: key and value binary, partition int, offset
 bigint; and optionally `cluster`, which is then part of the key.
 """
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING
+import re
+from collections.abc import Mapping, Sequence
 
+import pyarrow as pa
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as f
+from pyspark.sql import types as t
 
 import kafka_rebalance._core as _core
+from kafka_rebalance.errors import SchemaError
+from kafka_rebalance.wire.broker_records import RecordType
 
-from .compaction import COMMIT_KEYS, GROUP_KEYS, check_records, clusters_in, last_records
-from .group_records import GroupRecords
-from .schema import GROUPS_SCHEMA, with_keys
-from .workers import map_in_workers
-
-if TYPE_CHECKING:
-    import pyarrow as pa
+from .schema import with_keys
+from .workers import Batches, map_in_workers
 
 COMMITS_SCHEMA = (
     "group_id string, topic string, partition int, offset bigint, leader_epoch int, "
@@ -42,6 +37,17 @@ KINDS_SCHEMA = "kind string, records bigint, tombstones bigint"
 
 CAUSES_SCHEMA = "cause string, records bigint, example string"
 """The columns of `count_causes`, after `cluster string` if the rows contain that column."""
+
+GROUP_KEYS = ("X'0002'",)
+BROKER_KEYS = tuple(f"X'00{key:02X}'" for key in RecordType)
+COMMIT_KEYS = ("X'0000'", "X'0001'")
+"""A key's first two bytes: of classic groups, of groups whose broker assigns, and of commits."""
+
+# These match the text of a query plan in which Spark's own Kafka source reads the topic.
+_SOURCE = r"(?:KafkaRelation\(|kafka010).*"
+_TOPIC = re.compile(_SOURCE + "__consumer_offsets")
+_PATTERN = re.compile(_SOURCE + r"subscribePattern[=\[][^,\]]*__consumer", re.IGNORECASE)
+_NOT_SILENT = "spark.sql.streaming.kafka.useDeprecatedOffsetFetching"
 
 _UNREADABLE = "unreadable key"
 _KINDS = {
@@ -69,26 +75,6 @@ _CAUSES = {
 """Cause of an error -> a pattern of the messages that have this cause."""
 
 
-def current_groups(
-    records: DataFrame, topics: DataFrame, *, assume_assigned: bool = False
-) -> DataFrame:
-    """Returns the groups in the records as contract rows: GROUPS_SCHEMA.
-
-    `topics` is the inventory: name, partitions, and optionally racks (a list for each partition)
-    and topic_id. Without topic ids, only classic groups are returned: records of broker-assigned
-    groups contain no names of topics. If a classic group subscribes to a topic that the
-    inventory lacks, its row has an `error`; with `assume_assigned`, the topic's number of
-    partitions is inferred from the assignments instead.
-
-    Errors: SchemaError for a column that is missing or of another type, before anything runs. An
-    unreadable record becomes a row with an `error`, and the job continues.
-    """
-    source = GroupRecords(records, topics, assume_assigned)
-    classic = source.answers("groups_from_records", [("", ())], GROUPS_SCHEMA)
-    others = source.by_brokers
-    return classic if others is None else classic.union(others)
-
-
 def committed_offsets(records: DataFrame) -> DataFrame:
     """Returns the offsets that groups have committed, with their times: COMMITS_SCHEMA.
 
@@ -100,9 +86,7 @@ def committed_offsets(records: DataFrame) -> DataFrame:
     """
     keys = check_records(records)
 
-    def run(batches: "Iterator[pa.RecordBatch]") -> "Iterator[pa.RecordBatch]":
-        import pyarrow as pa
-
+    def run(batches: Batches) -> Batches:
         for batch in batches:
             commits = pa.record_batch(_core.commits_from_records(batch))
             yield commits.add_column(0, "cluster", batch["cluster"]) if keys else commits
@@ -147,3 +131,85 @@ def count_causes(rows: DataFrame) -> DataFrame:
         .groupBy(*keys, cause.otherwise("another cause").alias("cause"))
         .agg(f.count("*").alias("records"), f.min("error").alias("example"))
     )
+
+
+def check_records(records: DataFrame) -> list[str]:
+    """Returns ["cluster"] if the records contain this column, else [].
+
+    Errors: SchemaError for a column that is missing or of another type, and for a frame of Spark's
+    own Kafka source that would read nothing.
+    """
+    require_columns(
+        records,
+        {
+            "key": t.BinaryType(),
+            "value": t.BinaryType(),
+            "partition": t.IntegerType(),
+            "offset": t.LongType(),
+        },
+        "records.",
+    )
+    _refuse_silent_source(records)
+    return clusters_in(records)
+
+
+def _refuse_silent_source(records: DataFrame) -> None:
+    if not hasattr(records, "_jdf"):  # not checked: Spark Connect shows no analyzed plan
+        return
+    is_set = str(records.sparkSession.conf.get(_NOT_SILENT, "false")).lower() == "true"
+    # This text is searched but never shown, because a plan can contain the options of a source.
+    if reads_nothing(records._jdf.queryExecution().analyzed().toString(), is_set=is_set):
+        raise SchemaError(
+            "records: Spark's own Kafka source finds no partition of __consumer_offsets, so it "
+            f"would read nothing; set {_NOT_SILENT} to true and use the option subscribe or "
+            "assign, or use read_consumer_offsets"
+        )
+
+
+def reads_nothing(plan: str, *, is_set: bool) -> bool:
+    """Returns whether Spark's own Kafka source in a plan would read nothing of an internal topic.
+
+    If `is_set`, the source has the option _NOT_SILENT: it then finds internal topics by name, but
+    not by pattern.
+    """
+    return bool(_PATTERN.search(plan)) or (not is_set and bool(_TOPIC.search(plan)))
+
+
+def clusters_in(frame: DataFrame) -> list[str]:
+    return ["cluster"] * ("cluster" in frame.columns)
+
+
+def last_records(records: DataFrame, kinds: Sequence[str], keys: Sequence[str]) -> DataFrame:
+    """Returns each key's last record (of `kinds`, by `keys` such as cluster), without tombstones.
+
+    Offsets of different partitions cannot be compared, so a key in two partitions is two keys.
+    """
+    last = (
+        records.where(of_kinds(kinds))
+        .groupBy(*keys, "partition", "key")
+        .agg(f.max_by("value", "offset").alias("value"), f.max("offset").alias("offset"))
+    )
+    return last.where("value is not null")
+
+
+def of_kinds(kinds: Sequence[str]) -> Column:
+    """Returns a condition: the first two bytes of a record's key are one of `kinds`."""
+    return f.expr(f"substring(key, 1, 2) in ({', '.join(kinds)})")
+
+
+def group_bytes() -> Column:
+    """Returns a column: the bytes of the group id in a key, whose bytes 3 and 4 are its length."""
+    return f.expr("substring(key, 5, int(conv(hex(substring(key, 3, 2)), 16, 10)))")
+
+
+def require_columns(frame: DataFrame, expected: Mapping[str, t.DataType], at: str) -> None:
+    """Raises SchemaError with the name of a column that is missing or of another type."""
+    found = {field.name: field.dataType for field in frame.schema.fields}
+    for name, expected_type in expected.items():
+        if name not in found:
+            raise SchemaError(f"{at}{name}: missing; expected {expected_type.simpleString()}")
+        whole = (t.IntegerType, t.LongType)
+        is_whole = isinstance(found[name], whole) and isinstance(expected_type, whole)
+        if not (is_whole or isinstance(found[name], type(expected_type))):
+            wrong, right = found[name].simpleString(), expected_type.simpleString()
+            raise SchemaError(f"{at}{name}: {wrong} in place of {right}")

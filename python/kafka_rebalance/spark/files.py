@@ -13,18 +13,18 @@ No row passes between Spark and Python, and no row is written twice, even if a t
 """
 
 import time
-from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict
 from urllib.parse import unquote
 
+import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as t
 from pyspark.sql.pandas.types import to_arrow_schema
 
 from kafka_rebalance.bulk import calls, paths
-from kafka_rebalance.bulk.file_systems import file_sizes, split_path
 from kafka_rebalance.bulk.output_directory import output_directory
-from kafka_rebalance.bulk.parts import Done, Job, WrittenPart, summed
+from kafka_rebalance.bulk.parts import Done, Job, WrittenPart, summed, write_part
 from kafka_rebalance.bulk.splits import Split, bytes_each, cut
 from kafka_rebalance.errors import GroupError, SchemaError
 from kafka_rebalance.frozen import Frozen
@@ -32,10 +32,7 @@ from kafka_rebalance.group.model import MAX_PARTITIONS
 from kafka_rebalance.plans.changes.change import Change
 
 from . import schema
-from .workers import map_in_workers
-
-if TYPE_CHECKING:
-    import pyarrow as pa
+from .workers import Batches, map_in_workers
 
 _REPORT = "name string, groups bigint, errors bigint, never_ends bigint"
 _CORES = 16
@@ -200,9 +197,9 @@ class _Work(Frozen):
     def _plain_is_local(self, names: Sequence[str]) -> bool:
         if isinstance(self.spark, SparkSession):
             hadoop = self.spark.sparkContext._jsc.hadoopConfiguration()
-            return split_path(hadoop.get("fs.defaultFS"))[0] == "file"
-        # Spark Connect does not show Hadoop's configuration, so the input files' URIs are tested.
-        return all(split_path(name)[0] == "file" for name in names)
+            return paths.split_path(hadoop.get("fs.defaultFS"))[0] == "file"
+        # Spark Connect does not show Hadoop's configuration: the input files' URIs stand for it.
+        return all(paths.split_path(name)[0] == "file" for name in names)
 
     def _check_directories(self, names: Sequence[str], wanted: set[str]) -> None:
         """Raises SchemaError if a wanted column occurs in directories' names, not in the files."""
@@ -214,7 +211,7 @@ class _Work(Frozen):
     def _splits(self, names: Sequence[str]) -> list[Split]:
         if not names:
             raise GroupError("source", f"there is no file in {self.source}")
-        sizes = file_sizes(names)
+        sizes = paths.file_sizes(names)
         clusters = paths.clusters_of(names, below=self.source)
         return [
             Split(name, 0, sizes[name], cluster)
@@ -229,13 +226,7 @@ class _Work(Frozen):
 
 
 def _run(spark: SparkSession, job: Job, work: list[list[Split]]) -> list[WrittenPart]:
-    def run(batches: "Iterator[pa.RecordBatch]") -> "Iterator[pa.RecordBatch]":
-        from dataclasses import asdict
-
-        import pyarrow as pa
-
-        from kafka_rebalance.bulk.parts import write_part
-
+    def run(batches: Batches) -> Batches:
         for batch in batches:
             for number in batch.column(0).to_pylist():
                 part = pa.RecordBatch.from_pylist([asdict(write_part(job, number, work[number]))])

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """DataFrame functions that call the Rust core with Arrow batches of groups."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable, Sequence
 
+import pyarrow as pa
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as f
 from pyspark.sql import types as t
@@ -20,6 +20,7 @@ from kafka_rebalance.bulk.calls import (
     texts_of,
     unread,
 )
+from kafka_rebalance.bulk.one_by_one import answers as answers_of
 from kafka_rebalance.errors import GroupError, SchemaError
 from kafka_rebalance.group.field_paths import a_type
 from kafka_rebalance.group.model import MAX_PARTITIONS, quoted
@@ -28,10 +29,7 @@ from kafka_rebalance.plans.changes.change import Change
 from . import schema
 from .group_records import GroupRecords
 from .weights import with_weights
-from .workers import map_in_workers
-
-if TYPE_CHECKING:
-    import pyarrow as pa
+from .workers import Batches, map_in_workers
 
 
 def assign_groups(
@@ -225,18 +223,14 @@ def _in_workers(
 
 def _work(
     verb: str, calls: Sequence[Call], form: str, clusters: list[str], labels: list[str], needed: int
-) -> "Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]":
+) -> Callable[[Batches], Batches]:
     """Returns the function that answers batches in a task.
 
     A batch has the columns `clusters`, then `needed` columns of groups, then the columns to keep.
     """
     first, last = len(clusters), len(clusters) + needed
 
-    def run(batches: "Iterator[pa.RecordBatch]") -> "Iterator[pa.RecordBatch]":
-        import pyarrow as pa
-
-        from kafka_rebalance.bulk.one_by_one import answers as answers_of
-
+    def run(batches: Batches) -> Batches:
         for batch in batches:
             names, columns = batch.schema.names, batch.columns
             rows = pa.RecordBatch.from_arrays(columns[first:last], names[first:last])

@@ -1,18 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Assigns and plans groups straight from records of `__consumer_offsets`.
+"""Reads the present groups from records of `__consumer_offsets`, and answers them straight.
 
+    records = spark.read.parquet("lake/consumer_offsets")
+    assign_groups(current_groups(records, topics).where("kind = 'consumer'"))
     assign_groups(GroupRecords(records, topics))
 
 The core reads the record of a classic group. A broker-assigned group has many records: Python
 reads them (`live/recorded_groups.py`), if the topics have their ids.
 
-The result equals `assign_groups(current_groups(records, topics))`, without the rows of groups that
-have nothing to assign. It is faster, because no rows of groups are made for the core to read.
+The second way is faster, because no rows of groups are made in between. Its answers are equal, but
+have no rows of groups that have nothing to assign.
 """
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 from pyspark.sql import types as t
 
@@ -22,7 +25,7 @@ from kafka_rebalance.errors import GroupError
 from kafka_rebalance.frozen import Frozen
 from kafka_rebalance.live.recorded_groups import RecordedGroups
 
-from .compaction import (
+from .consumer_offsets import (
     BROKER_KEYS,
     GROUP_KEYS,
     check_records,
@@ -30,12 +33,28 @@ from .compaction import (
     last_records,
     require_columns,
 )
-from .recorded_patterns import each_group
 from .schema import GROUPS_SCHEMA, arrow_schema, with_keys
-from .workers import map_in_workers
+from .workers import Batches, Row, each_group, map_in_workers
 
-if TYPE_CHECKING:
-    import pyarrow as pa
+
+def current_groups(
+    records: DataFrame, topics: DataFrame, *, assume_assigned: bool = False
+) -> DataFrame:
+    """Returns the groups in the records as contract rows: GROUPS_SCHEMA.
+
+    `topics` is the inventory: name, partitions, and optionally racks (a list for each partition)
+    and topic_id. Without topic ids, only classic groups are returned: the records of a group whose
+    broker assigns contain no names of topics. If a classic group subscribes to a topic that the
+    inventory lacks, its row has an `error`; with `assume_assigned`, the topic's number of
+    partitions is inferred from the assignments instead.
+
+    Errors: SchemaError for a column that is missing or of another type, before anything runs. An
+    unreadable record becomes a row with an `error`, and the job continues.
+    """
+    source = GroupRecords(records, topics, assume_assigned)
+    classic = source.answers("groups_from_records", [("", ())], GROUPS_SCHEMA)
+    others = source.by_brokers
+    return classic if others is None else classic.union(others)
 
 
 class GroupRecords(Frozen):
@@ -74,7 +93,7 @@ class GroupRecords(Frozen):
             *keys, "group", "partition", "offset"
         )
 
-        def read(records: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+        def read(records: list[Row]) -> Iterator[Row]:
             cluster = records[0].get("cluster")
             group_id = records[0]["group"].decode(errors="replace")
             pairs = [(one["key"], one["value"]) for one in records]
@@ -85,8 +104,7 @@ class GroupRecords(Frozen):
                 row = readers[cluster].line(group_id, pairs)
             except GroupError as error:
                 row = {"group_id": group_id, "error": str(error)}
-            if row is not None:
-                yield {**row, "cluster": cluster}
+            return iter([] if row is None else [row])
 
         return each_group(ordered, [*keys, "group"], read, with_keys(GROUPS_SCHEMA, keys))
 
@@ -103,11 +121,7 @@ class GroupRecords(Frozen):
         inventories = Inventories(topics.toArrow(), self.assume_assigned)
         columns_of = arrow_schema(schema)
 
-        def run(batches: "Iterator[pa.RecordBatch]") -> "Iterator[pa.RecordBatch]":
-            import pyarrow as pa
-
-            import kafka_rebalance._core as _core
-
+        def run(batches: Batches) -> Batches:
             work = getattr(_core, function)
             for batch in batches:
                 for cluster, records, inventory in inventories.parts(batch):
@@ -125,10 +139,8 @@ class GroupRecords(Frozen):
         return map_in_workers(latest, run, with_keys(schema, [*keys, *labels]))
 
 
-def _columns(answers: "pa.RecordBatch", wanted: "pa.Schema") -> "list[pa.Array]":
+def _columns(answers: pa.RecordBatch, wanted: pa.Schema) -> list[pa.Array]:
     """Returns the columns with the wanted types; fields that the core does not write are null."""
-    import pyarrow as pa
-
     known = answers.schema.names
     return [
         answers[one.name].cast(one.type) if one.name in known else pa.nulls(len(answers), one.type)
@@ -139,7 +151,7 @@ def _columns(answers: "pa.RecordBatch", wanted: "pa.Schema") -> "list[pa.Array]"
 class Inventories:
     """The topics of all clusters. An executor makes a cluster's inventory at its first use."""
 
-    def __init__(self, topics: "pa.Table", assume_assigned: bool) -> None:
+    def __init__(self, topics: pa.Table, assume_assigned: bool) -> None:
         self._topics = topics
         self._assume_assigned = assume_assigned
         self._made: dict[str | None, _core.TopicInventory] = {}
@@ -149,10 +161,8 @@ class Inventories:
 
     def parts(
         self, batch: "pa.RecordBatch"
-    ) -> "Iterator[tuple[str | None, pa.RecordBatch, _core.TopicInventory]]":
+    ) -> Iterator[tuple[str | None, pa.RecordBatch, _core.TopicInventory]]:
         """Yields (cluster, its records, its topics); the cluster is None without that column."""
-        import pyarrow.compute as pc
-
         if "cluster" not in batch.schema.names:
             yield None, batch, self._of(None)
             return
@@ -161,17 +171,13 @@ class Inventories:
             same = pc.is_null(clusters) if cluster is None else pc.equal(clusters, cluster)
             yield cluster, batch.filter(same), self._of(cluster)
 
-    def topics_of(self, cluster: str | None) -> "pa.Table":
-        """Returns a cluster's topics; all topics if the call or the topics name no cluster."""
-        import pyarrow.compute as pc
-
+    def topics_of(self, cluster: str | None) -> pa.Table:
+        """Returns a cluster's topics; all topics if `cluster` is None, or they have no cluster."""
         if cluster is None or "cluster" not in self._topics.column_names:
             return self._topics
         return self._topics.filter(pc.equal(self._topics["cluster"], cluster))
 
     def _of(self, cluster: str | None) -> "_core.TopicInventory":
-        import pyarrow as pa
-
         if cluster not in self._made:
             topics = self.topics_of(cluster)
             whole = topics.combine_chunks()

@@ -17,7 +17,8 @@ from kafka_rebalance.bulk.parts import Done
 from kafka_rebalance.errors import GroupError
 
 from . import schema
-from .consumer_offsets import OTHER_KINDS, current_groups, kind_of_record
+from .consumer_offsets import OTHER_KINDS, kind_of_record
+from .group_records import current_groups
 from .summary import failed
 
 _BLANK = r"\A[ \t\r\n\x0b\f]*\z"
@@ -67,12 +68,20 @@ def read_groups(
 def _passing_over(
     records: DataFrame, kinds: Iterable[str]
 ) -> tuple[DataFrame, Callable[[], dict[str, int]]]:
-    """Returns the records, and a function that returns the counts of `kinds` after the job."""
-    found = Observation()
+    """Returns the records, and a function for after the job: the counts of the skipped `kinds`."""
     kind = kind_of_record()
-    counts = [f.count_if(kind == name).alias(f"records: {name}") for name in kinds]
-    unknown = f.count_if(kind.startswith("key version ")).alias("records: unknown version of key")
-    counted = records.observe(found, *counts, unknown)
+    skipped = {f"records: {name}": kind == name for name in kinds}
+    skipped["records: unknown version of key"] = kind.startswith("key version ")
+    return _counting(records, skipped)
+
+
+def _counting(
+    rows: DataFrame, conditions: Mapping[str, Column]
+) -> tuple[DataFrame, Callable[[], dict[str, int]]]:
+    """Returns the rows, and a function for after the job: how many of them meet each condition."""
+    found = Observation()
+    counts = [f.count_if(condition).alias(name) for name, condition in conditions.items()]
+    counted = rows.observe(found, *counts)
     return counted, lambda: {name: count for name, count in found.get.items() if count}
 
 
@@ -114,19 +123,17 @@ def assignable(groups: DataFrame) -> tuple[DataFrame, Callable[[], dict[str, int
     """Returns the groups to assign, and a function that counts the others: call it after a job."""
     if "kind" not in groups.columns or "state" not in groups.columns:
         return groups, dict
-    found = Observation()
     is_bad = f.col("error").isNotNull()
     is_consumer = f.coalesce(f.col("kind").isin("consumer", "share", "streams"), f.lit(False))
     is_connect = f.coalesce(f.col("kind") == "connect", f.lit(False))
     has_members = f.coalesce(f.size("members") > 0, f.lit(False))
-    counted = groups.observe(
-        found,
-        f.count_if(~is_bad & is_consumer & ~has_members).alias("empty groups"),
-        f.count_if(~is_bad & is_connect).alias("Connect clusters"),
-        f.count_if(~is_bad & ~is_consumer & ~is_connect).alias("groups of other kinds"),
-    )
-    left = counted.where(is_bad | (is_consumer & has_members))
-    return left, lambda: {name: count for name, count in found.get.items() if count}
+    others = {
+        "empty groups": ~is_bad & is_consumer & ~has_members,
+        "Connect clusters": ~is_bad & is_connect,
+        "groups of other kinds": ~is_bad & ~is_consumer & ~is_connect,
+    }
+    counted, left_out = _counting(groups, others)
+    return counted.where(is_bad | (is_consumer & has_members)), left_out
 
 
 def write(

@@ -28,18 +28,22 @@ import uuid
 from collections.abc import Sequence
 from dataclasses import asdict, field
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as f
+from pyspark.sql.streaming.query import StreamingQuery
 
 from kafka_rebalance.errors import KafkaRebalanceError
 from kafka_rebalance.frozen import Frozen
 
-from .compaction import BROKER_KEYS, COMMIT_KEYS, GROUP_KEYS, check_records, last_records, of_kinds
-
-if TYPE_CHECKING:
-    from pyspark.sql.streaming.query import StreamingQuery
+from .consumer_offsets import (
+    BROKER_KEYS,
+    COMMIT_KEYS,
+    GROUP_KEYS,
+    check_records,
+    last_records,
+    of_kinds,
+)
 
 CURRENT = "current.json"
 READERS_KEEP = 2
@@ -56,7 +60,7 @@ def keep_current_groups(
     commits: bool = False,
     every: str | None = "30 seconds",
     checkpoint: str | None = None,
-) -> "StreamingQuery":
+) -> StreamingQuery:
     """Starts and returns a query that keeps the last record of each key of groups in a table.
 
     `stream` contains the columns that `current_groups` takes. With `commits`, the table also

@@ -80,12 +80,13 @@ def _pythons(spark: SparkSession, tasks: int) -> DataFrame:
 
 
 def _check(worker: ExecutorPython) -> None:
+    there = f"on an executor ({worker.host}, {worker.executable})"
     if worker.missing is not None:
-        problem = f"{worker.missing} on an executor ({worker.host}, {worker.executable})"
-        raise SparkFailedError(f"Spark: {problem}: {HELP}")
-    if worker.version != _core.VERSION:
-        there, here = f"kafka_rebalance {worker.version}", _core.VERSION
-        problem = f"{there} on an executor ({worker.host}, {worker.executable}), {here} here"
-        raise SparkFailedError(f"Spark: {problem}: {HELP}")
-    if worker.python.split(".")[:2] != [str(part) for part in sys.version_info[:2]]:
-        raise SparkFailedError(f"Spark: Python {worker.python} on an executor: {HELP}")
+        problem = f"{worker.missing} {there}"
+    elif worker.version != _core.VERSION:
+        problem = f"kafka_rebalance {worker.version} {there}, {_core.VERSION} here"
+    elif worker.python.split(".")[:2] != [str(part) for part in sys.version_info[:2]]:
+        problem = f"Python {worker.python} on an executor"
+    else:
+        return
+    raise SparkFailedError(f"Spark: {problem}: {HELP}")

@@ -12,8 +12,11 @@
 
 import struct
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from itertools import chain, groupby
+from operator import itemgetter
+from typing import Any
 
+import pyarrow as pa
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as f
 from pyspark.sql import types as t
@@ -27,7 +30,7 @@ from kafka_rebalance.history.recorded import RecordedRebalance
 from kafka_rebalance.history.records import OffsetsRecord
 from kafka_rebalance.wire.group_records import OffsetCommitKey
 
-from .compaction import (
+from .consumer_offsets import (
     BROKER_KEYS,
     COMMIT_KEYS,
     GROUP_KEYS,
@@ -37,10 +40,7 @@ from .compaction import (
     require_columns,
 )
 from .schema import arrow_schema, with_keys
-from .workers import map_in_workers
-
-if TYPE_CHECKING:
-    import pyarrow as pa
+from .workers import Batches, Row, map_in_workers
 
 HISTORY_SCHEMA = (
     "group_id string, partition int, offset bigint, time_ms bigint, written_ms bigint, "
@@ -146,38 +146,38 @@ def _names(numbered: DataFrame, group: list[str]) -> DataFrame:
     return commits.groupBy(*group).agg(f.collect_set(one).alias("names"))
 
 
-def _inferred(keys: list[str], schema: "pa.Schema", session_ms: Sessions) -> Any:
+def _inferred(keys: list[str], schema: pa.Schema, session_ms: Sessions) -> Any:
     """Returns a function that infers causes from sorted batches; a group may span batches."""
-    columns = ["partition", "group", "is_group", "offset", "key", "value", "timestamp_ms"]
+    columns = [*keys, "partition", "group", "is_group", "offset", "key", "value", "timestamp_ms"]
     columns += ["last_ms", "commits", "names", "whole_from"]
+    of_key = slice(len(keys) + 2)
 
-    def run(batches: "Iterator[pa.RecordBatch]") -> "Iterator[pa.RecordBatch]":
-        import pyarrow as pa
-
-        open_group: tuple[Any, ...] | None = None
-        history = GroupReader(0, {})
-        found: list[dict[str, Any]] = []
-
-        def take(rows: Iterator[tuple[RecordedRebalance, Any]], cluster: Any) -> None:
-            found.extend({"cluster": cluster, **row.to_dict()} for row, _ in rows)
-
-        for batch in batches:
-            found_columns = (batch.column(name).to_pylist() for name in (*keys, *columns))
-            for row in zip(*found_columns, strict=True):
-                cluster, values = (row[0], row[1:]) if keys else (None, row)
-                if (cluster, *values[:2]) != open_group:
-                    take(history.end(), open_group and open_group[0])
-                    open_group = (cluster, *values[:2])
-                    names = dict(map(_name, values[-2] or ()))
-                    history = GroupReader(values[-1], names, session_ms)
-                take(_read(history, values), cluster)
-            if len(found) >= _BATCH_ROWS:
-                yield pa.RecordBatch.from_pylist(found, schema)
-                found.clear()
-        take(history.end(), open_group and open_group[0])
+    def run(batches: Batches) -> Batches:
+        found: list[Row] = []
+        by_column = ([one[name].to_pylist() for name in columns] for one in batches)
+        rows = (row for lists in by_column for row in zip(*lists, strict=True))
+        for key, group in groupby(rows, key=itemgetter(of_key)):
+            cluster = {"cluster": key[0]} if keys else {}
+            for one in _rebalances((row[len(keys) :] for row in group), session_ms):
+                found.append(cluster | one.to_dict())
+                if len(found) >= _BATCH_ROWS:
+                    yield pa.RecordBatch.from_pylist(found, schema)
+                    found.clear()
         yield pa.RecordBatch.from_pylist(found, schema)
 
     return run
+
+
+def _rebalances(
+    rows: Iterator[tuple[Any, ...]], session_ms: Sessions
+) -> Iterator[RecordedRebalance]:
+    """Yields the rebalances of one group."""
+    first = next(rows)
+    names, whole_from = first[-2:]
+    history = GroupReader(whole_from, dict(map(_name, names or ())), session_ms)
+    for row in chain([first], rows):
+        yield from (one for one, _ in _read(history, row))
+    yield from (one for one, _ in history.end())
 
 
 def _name(one: dict[str, bytes]) -> tuple[Any, str]:

@@ -3,8 +3,8 @@
 
 import re
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
 
+import pyarrow as pa
 from pyspark.sql import types as t
 from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 
@@ -12,9 +12,6 @@ from kafka_rebalance.bulk.batch import contract_schema
 from kafka_rebalance.bulk.splits import leaves
 from kafka_rebalance.errors import SchemaError, did_you_mean
 from kafka_rebalance.group.group_fields import GROUP, rows
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 
 def contract(of: str = "all") -> t.StructType:
@@ -287,6 +284,6 @@ def answers_type(schema: str) -> t.StructType:
     return parsed
 
 
-def arrow_schema(schema: str) -> "pa.Schema":
+def arrow_schema(schema: str) -> pa.Schema:
     """Returns Arrow's form of a schema in Spark's string form, which executors cannot parse."""
     return to_arrow_schema(answers_type(schema))

@@ -10,8 +10,9 @@ much. Both run on classic Spark and on Spark Connect.
 
 import functools
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import pyarrow as pa
 from pyspark.sql import Column, SparkSession
 from pyspark.sql.functions import arrow_udtf
 from pyspark.sql.pandas.functions import arrow_udf
@@ -23,10 +24,7 @@ from .schema import OUTPUT_SCHEMA, PLAN_SCHEMA
 from .session import use_this_python
 from .workers import core_importer
 
-if TYPE_CHECKING:
-    import pyarrow as pa
-
-    _Refused = Callable[[int, str], pa.RecordBatch]
+_Refused = Callable[[int, str], pa.RecordBatch]
 
 
 def register_functions(spark: SparkSession) -> None:
@@ -97,8 +95,6 @@ def _column(
     names = ["group_id", "topics", "members", *more]
     answers_of, refused = _in_core(verb)
 
-    import pyarrow as pa
-
     # Spark reads these annotations to find out which kind of function this is.
     def run(*columns: pa.Array) -> pa.Array:
         problem = f"{len(columns)} arguments; give {', '.join(names)}"
@@ -117,7 +113,7 @@ def _column(
     return make_udf(run, f"struct<{schema}>")
 
 
-def _in_core(verb: str) -> "tuple[Callable[..., pa.RecordBatch], _Refused]":
+def _in_core(verb: str) -> tuple[Callable[..., pa.RecordBatch], _Refused]:
     """Returns a core function, and a function that returns rows with an error of the call.
 
     For wrong columns, the error's text is the text of the SchemaError for frames. Spark pickles
@@ -126,9 +122,7 @@ def _in_core(verb: str) -> "tuple[Callable[..., pa.RecordBatch], _Refused]":
 
     core = core_importer()
 
-    def refused(rows: int, problem: str) -> "pa.RecordBatch":
-        import pyarrow as pa
-
+    def refused(rows: int, problem: str) -> pa.RecordBatch:
         text = pa.string()
         topic = pa.struct({"name": text, "partitions": pa.int32()})
         member = pa.struct({"member_id": text, "topics": pa.list_(text)})
@@ -141,7 +135,7 @@ def _in_core(verb: str) -> "tuple[Callable[..., pa.RecordBatch], _Refused]":
             answers = answers.set_column(place, name, pa.array([value] * rows, text))
         return answers
 
-    def answers_of(batch: "pa.RecordBatch", *arguments: Any) -> "pa.RecordBatch":
+    def answers_of(batch: pa.RecordBatch, *arguments: Any) -> pa.RecordBatch:
         core()
         from kafka_rebalance.bulk.one_by_one import answers
 
@@ -168,8 +162,6 @@ _ONE_TEXT = "changes: a text; give an array of texts, as array('add-members=1')"
 
 
 def _assign_table() -> Any:
-    import pyarrow as pa
-
     most, (answers_of, refused) = MAX_PARTITIONS, _in_core("assign")
     no_table, too_many = _NO_TABLE, _TOO_MANY.format("one assignor")
 
@@ -192,8 +184,6 @@ def _assign_table() -> Any:
 
 
 def _plan_table() -> Any:
-    import pyarrow as pa
-
     most, (answers_of, refused) = MAX_PARTITIONS, _in_core("plan")
     no_table, too_many = _NO_TABLE, _TOO_MANY.format("changes in one text or array")
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as f
 
+from kafka_rebalance.bulk.plan_totals import GROUP, PERCENTILES, SPREADS, SUMS
 from kafka_rebalance.errors import NO_MEMBERS, GroupError
 
 from . import schema
@@ -49,8 +50,7 @@ def fleet_summary(plans: DataFrame, *, worst: int = WORST) -> DataFrame:
         raise GroupError("worst", f"{worst} is less than 1")
     keys = schema.keys(plans.schema, "change")
     schema.check_plans(plans.schema)
-    spreads = {when: spread(f"balance_{when}") for when in ("before", "after", "possible")}
-    figures = ("moves", "least_moves", "unavailable", "waiting", "leaderless")
+    spreads = {when: spread(f"balance_{when}") for when in SPREADS}
     counted = {
         "groups": f.count(f.lit(1)),
         "errors": f.count_if(failed()),
@@ -60,8 +60,8 @@ def fleet_summary(plans: DataFrame, *, worst: int = WORST) -> DataFrame:
         "without_members": f.count_if(f.col("error_kind") == NO_MEMBERS),
         "unsettled": f.count_if(~f.col("settled")),
         "uneven": f.count_if(spreads["after"] > spreads["possible"]),
-        **{name: f.coalesce(f.sum(name), f.lit(0).cast("bigint")) for name in figures},
-        **{f"with_{name}": f.count_if(f.col(name) > 0) for name in figures[2:]},
+        **{name: f.coalesce(f.sum(name), f.lit(0).cast("bigint")) for name in SUMS},
+        **{f"with_{name}": f.count_if(f.col(name) > 0) for name in SUMS[2:]},
         **{f"spread_{when}": _percentiles(column) for when, column in spreads.items()},
         "group_moves": _percentiles(f.col("moves")),
         "worst": _worst(spreads, worst),
@@ -77,12 +77,8 @@ def fleet_histogram(plans: DataFrame) -> DataFrame:
     """
     keys = [name for name in schema.keys(plans.schema, "change") if name != "cluster"]
     schema.check_plans(plans.schema)
-    figures = {
-        "spread_before": spread("balance_before"),
-        "spread_after": spread("balance_after"),
-        "spread_possible": spread("balance_possible"),
-        "moves": f.col("moves"),
-    }
+    figures = {f"spread_{when}": spread(f"balance_{when}") for when in SPREADS}
+    figures["moves"] = f.col("moves")
     pairs = [f.struct(f.lit(name).alias("figure"), c.alias("n")) for name, c in figures.items()]
     known = plans.where("moves is not null").select(*keys, f.inline(f.array(*pairs)))
     low = f.expr("if(n < 2, n, shiftleft(1L, length(bin(n)) - 1))")
@@ -104,17 +100,14 @@ def spread(balance: str) -> Column:
 
 
 def _percentiles(column: Column) -> Column:
-    shares = f.percentile_approx(column, [0.5, 0.9, 0.99, 1.0], _ACCURACY)
-    names = ("p50", "p90", "p99", "max")
-    return f.struct(*[shares[i].alias(name) for i, name in enumerate(names)])
+    shares = f.percentile_approx(column, [*PERCENTILES.values()], _ACCURACY)
+    return f.struct(*[shares[i].alias(name) for i, name in enumerate(PERCENTILES)])
 
 
 def _worst(spreads: dict[str, Column], count: int) -> Column:
     """Returns a column: the `count` groups that are furthest above their best spread."""
-    shown = ("unavailable_rounds", "waiting", "leaderless", "moves")
-    group = f.struct(
-        "group_id", *[column.alias(f"spread_{when}") for when, column in spreads.items()], *shown
-    )
+    named = [column.alias(f"spread_{when}") for when, column in spreads.items()]
+    group = f.struct("group_id", *named, *GROUP)
     above = spreads["after"] - spreads["possible"]
     stopped = f.col("unavailable_rounds") + f.col("waiting") + f.col("leaderless")
     order = f.struct(above, stopped, "moves", "group_id")

@@ -1,19 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs functions in the Python workers of Spark, whose Python may lack this package."""
 
-from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterator, Sequence
+from itertools import groupby
+from operator import itemgetter
+from typing import Any
 
+import pyarrow as pa
 from pyspark.cloudpickle import dumps
 from pyspark.sql import DataFrame
 from pyspark.sql import types as t
 
+from .schema import arrow_schema
 from .session import HELP, use_this_python
 
-if TYPE_CHECKING:
-    import pyarrow as pa
+Row = dict[str, Any]
 
-    Batches = Iterator[pa.RecordBatch]
+Batches = Iterator[pa.RecordBatch]
 
 
 def map_in_workers(
@@ -36,6 +39,30 @@ def map_in_workers(
 
     use_this_python(frame.sparkSession)
     return frame.mapInArrow(run, schema)
+
+
+def each_group(
+    frame: DataFrame,
+    keys: Sequence[str],
+    answer: Callable[[list[Row]], Iterator[Row]],
+    schema: str,
+) -> DataFrame:
+    """Returns the rows of `answer`, which is called with all rows of one group at a time.
+
+    `frame` holds rows with equal `keys` next to each other; a group may go on in the next batch.
+    A row that `answer` returns without a `cluster` gets that of the group.
+    """
+    arrow = arrow_schema(schema)
+
+    def run(batches: "Batches") -> "Batches":
+        rows = (row for one in batches for row in one.to_pylist())
+        for _, group in groupby(rows, key=itemgetter(*keys)):
+            given = list(group)
+            cluster = given[0].get("cluster")
+            if found := [{"cluster": cluster, **row} for row in answer(given)]:
+                yield pa.RecordBatch.from_pylist(found, arrow)
+
+    return map_in_workers(frame, run, schema)
 
 
 def core_importer() -> Callable[[], Any]:

@@ -16,8 +16,8 @@ Source   AsyncKafkaConsumer, ConsumerMembershipManager, ConsumerHeartbeatRequest
          4.4.0); docs/behaviour/consumer-members.md; KIP-848.
 """
 
-import random
-from typing import Literal
+from dataclasses import KW_ONLY
+from typing import ClassVar, Literal
 
 from kafka_rebalance.group.model import Topic, TopicPartition, uuid_of
 from kafka_rebalance.wire.classic_groups import FindCoordinator
@@ -25,46 +25,26 @@ from kafka_rebalance.wire.messages import Tick
 from kafka_rebalance.wire.offsets import OffsetCommit
 
 from .. import interface
-from ..config import ConsumerConfig
+from ..states import NOT_IN_GROUP, ConsumerMemberState
 from . import heartbeats, reconciliation
 from .membership import AsyncMembership, Callback
-from .states import NOT_IN_GROUP, ConsumerMemberState
 
 _S = ConsumerMemberState
 
 
-class AsyncConsumer:
-    """A consumer in a broker-assigned group; the module's docstring explains its use."""
+class AsyncConsumer(AsyncMembership):
+    """A consumer of a group whose broker assigns; the module's docstring explains its use."""
 
-    kind: Literal["async"] = "async"
-    reads_in_poll = False  # the background thread reads responses
-    matches_before_joining = False  # the coordinator resolves patterns
-
-    def __init__(self, config: ConsumerConfig, *, rng: random.Random, member_id: str = "") -> None:
-        self._state = AsyncMembership(config, rng, member_id)
-        self._metadata: tuple[Topic, ...] = ()
-
-    @property
-    def config(self) -> ConsumerConfig:
-        return self._state.config
-
-    @property
-    def state(self) -> ConsumerMemberState:
-        return self._state.state
-
-    @property
-    def member_id(self) -> str:
-        """Returns the random id that the client chose once for all joins: 22 characters."""
-        return self._state.member_id
+    _: KW_ONLY
+    kind: ClassVar[Literal["async"]] = "async"
+    reads_in_poll: ClassVar[bool] = False  # the background thread reads responses
+    matches_before_joining: ClassVar[bool] = False  # the coordinator resolves patterns
+    metadata: tuple[Topic, ...] = ()
 
     @property
     def generation_id(self) -> int:
-        """Returns the member epoch; -1 outside a group."""
-        return self._state.member_epoch if self._state.member_epoch > 0 else -1
-
-    @property
-    def owned_partitions(self) -> interface.Partitions:
-        return self._state.owned
+        """Returns the member epoch; -1 outside of a group."""
+        return self.member_epoch if self.member_epoch > 0 else -1
 
     @property
     def is_in_poll(self) -> bool:
@@ -72,120 +52,101 @@ class AsyncConsumer:
 
         In librdkafka, a poll that has revoked partitions continues until it has assigned new ones.
         """
-        state = self._state
-        running = state.reconciliation
-        is_between = state.is_librdkafka and running is not None and running.has_revoked
-        return state.callbacks_in_poll > 0 or is_between
-
-    @property
-    def subscription(self) -> frozenset[str]:
-        return self._state.subscription
-
-    @property
-    def heartbeat_interval_ms(self) -> int:
-        """Returns the interval that the coordinator sent; 0 before its first response."""
-        return self._state.heartbeat_interval_ms
-
-    @property
-    def poll_until_ms(self) -> int:
-        return self._state.poll_until_ms
+        running = self.reconciliation
+        is_between = self.is_librdkafka and running is not None and running.has_revoked
+        return self.callbacks_in_poll > 0 or is_between
 
     @property
     def misses_topics(self) -> bool:
         """Returns whether the metadata lack a topic that is subscribed or assigned."""
-        state = self._state
-        unknown = state.subscription - set(state.topics.values())
+        unknown = self.subscription - set(self.topics.values())
         return bool(unknown) or self.misses_names
 
     @property
     def misses_names(self) -> bool:
         """Returns whether the metadata lack an assigned topic id; they are requested at once."""
-        return reconciliation.misses_names(self._state)
+        known = self.names.keys() | self.topics.keys()
+        return any(topic not in known for topic in self.target.partitions)
 
     def sees(self, topics: tuple[Topic, ...]) -> bool:
-        return self._metadata != topics
+        return self.metadata != topics
 
     def is_idle(self) -> bool:
         """Returns whether nothing but heartbeats is due; the host may then send Vouched instead."""
-        state = self._state
-        is_at_work = state.sent or state.callbacks or state.running or state.reconciliation
+        is_at_work = self.sent or self.callbacks or self.running or self.reconciliation
         return (
-            state.state is _S.STABLE
-            and state.coordinator_node is not None
-            and state.fatal is None
+            self.state is _S.STABLE
+            and self.coordinator_node is not None
+            and self.fatal is None
             and not is_at_work
-            and not heartbeats.has_news(state)
+            and not heartbeats.has_news(self)
         )
 
     def next_poll_ms(self) -> int | None:
         """Returns when a poll can take the next step; None if an event must come first."""
-        state = self._state
-        if state.running is not None:
+        if self.running is not None:
             return None  # the application is in the callback
-        joins = state.state is _S.UNSUBSCRIBED and state.is_subscription_new
-        is_stale = state.state is _S.STALE and not state.rejoins_when_released
-        waits = joins or is_stale or state.fatal is not None or bool(state.callbacks)
-        return state.now_ms if waits or reconciliation.needs_poll(state) else None
+        joins = self.state is _S.UNSUBSCRIBED and self.is_subscription_new
+        is_stale = self.state is _S.STALE and not self.rejoins_when_released
+        waits = joins or is_stale or self.fatal is not None or bool(self.callbacks)
+        return self.now_ms if waits or reconciliation.needs_poll(self) else None
 
     def next_deadline_ms(self) -> int | None:
         """Returns when the host must call Tick: the earliest of the timers and timeouts."""
-        state = self._state
-        due = [one.expires_ms for one in state.sent.values()]
-        if state.coordinator_node is None:
-            if self._wants_node() and not state.is_waiting_for(FindCoordinator):
-                due.append(max(state.find_at_ms, state.now_ms))
+        due = [one.expires_ms for one in self.sent.values()]
+        if self.coordinator_node is None:
+            if self._wants_node() and not self.is_waiting_for(FindCoordinator):
+                due.append(max(self.find_at_ms, self.now_ms))
             return min(due, default=None)
-        beat = heartbeats.due_ms(state)
+        beat = heartbeats.due_ms(self)
         if beat is not None:
             due.append(beat)
-        if state.state not in NOT_IN_GROUP:
-            due.append(state.poll_until_ms)
-        running = state.reconciliation
+        if self.state not in NOT_IN_GROUP:
+            due.append(self.poll_until_ms)
+        running = self.reconciliation
         if running is not None and running.commit_at_ms is not None:
-            due.append(max(running.commit_at_ms, state.now_ms))
+            due.append(max(running.commit_at_ms, self.now_ms))
         return min(due, default=None)
 
     def next_heartbeat_ms(self) -> int | None:
-        """Returns when the next heartbeat of the interval is due; None outside a group."""
-        state = self._state
-        return None if state.state in NOT_IN_GROUP else state.heartbeat_at_ms
+        """Returns when the next heartbeat of the interval is due; None outside of a group."""
+        return None if self.state in NOT_IN_GROUP else self.heartbeat_at_ms
 
     def handle(self, event: interface.MemberEvent, now_ms: int) -> list[interface.MemberEffect]:
-        state = self._state
-        effects = state.begin(now_ms)
+        effects = self.begin(now_ms)
         match event:
             case interface.Poll(positions):
                 self._poll(dict(positions))
                 return effects
             case Tick():
-                for sent in state.expired():
-                    heartbeats.failed(state, sent)
+                for sent in self.expired():
+                    heartbeats.failed(self, sent)
             case interface.Answered(number, response):
-                if (answered := state.sent.pop(number, None)) is not None:
-                    heartbeats.answered(state, answered, response)
+                if (answered := self.sent.pop(number, None)) is not None:
+                    heartbeats.answered(self, answered, response)
             case interface.Failed(number):
-                if (failed := state.sent.pop(number, None)) is not None:
-                    heartbeats.failed(state, failed)
+                if (failed := self.sent.pop(number, None)) is not None:
+                    heartbeats.failed(self, failed)
             case interface.CallbackCompleted():
-                running, state.running = state.running, None
+                running, self.running = self.running, None
                 if running is not None:
-                    reconciliation.returned(state, running)
+                    reconciliation.returned(self, running)
             case interface.Vouched(heartbeat_ms, polled_ms):
-                state.heartbeat_at_ms = heartbeat_ms + state.heartbeat_interval_ms
-                state.poll_until_ms = polled_ms + state.config.max_poll_interval_ms
+                self.heartbeat_at_ms = heartbeat_ms + self.heartbeat_interval_ms
+                self.poll_until_ms = polled_ms + self.config.max_poll_interval_ms
                 return effects
             case interface.Polled(at_ms):
-                if state.state is not _S.STALE:  # a STALE member joins again at its next poll
-                    state.poll_until_ms = at_ms + state.config.max_poll_interval_ms
+                if self.state is not _S.STALE:  # a STALE member joins again at its next poll
+                    self.poll_until_ms = at_ms + self.config.max_poll_interval_ms
                 return effects
             case interface.Subscribe(topics):
                 self._subscribe(frozenset(topics), None)
             case interface.SubscribePattern(pattern):
                 self._subscribe(frozenset(), pattern)
             case interface.MetadataUpdated(topics):
-                self._metadata = topics
+                self.metadata = topics
                 known = ((one.topic_id, one.name) for one in topics)
-                state.topics = {uuid_of(topic): name for topic, name in known if topic is not None}
+                self.topics = {uuid_of(topic): name for topic, name in known if topic is not None}
             case interface.Unsubscribe() | interface.Close():
                 self._leave(commits=isinstance(event, interface.Close))
             case _:
@@ -196,91 +157,80 @@ class AsyncConsumer:
     # The application's thread ---------------------------------------------------------------------
 
     def _subscribe(self, topics: frozenset[str], pattern: str | None) -> None:
-        state = self._state
-        state.subscription, state.pattern = topics, pattern
-        state.is_subscription_new = True
-        state.effects.append(interface.FetchMetadata())
+        self.subscription, self.pattern = topics, pattern
+        self.is_subscription_new = True
+        self.effects.append(interface.FetchMetadata())
 
     def _poll(self, positions: dict[TopicPartition, int]) -> None:
-        state, config = self._state, self._state.config
-        state.positions = positions
-        was_late = state.poll_until_ms <= state.now_ms
-        state.poll_until_ms = state.now_ms + config.max_poll_interval_ms
+        self.positions = positions
+        was_late = self.poll_until_ms <= self.now_ms
+        self.poll_until_ms = self.now_ms + self.config.max_poll_interval_ms
         due = self._next_callback()
-        if state.is_subscription_new and state.state is _S.UNSUBSCRIBED:
-            state.is_subscription_new = False
-            state.join()
-        if was_late and state.state is _S.STALE:
-            state.rejoins_when_released = True
-            if due is None and not state.is_releasing():
-                state.released()
-        reconciliation.reconcile(state, is_poll=True)
+        if self.is_subscription_new and self.state is _S.UNSUBSCRIBED:
+            self.is_subscription_new = False
+            self.join()
+        if was_late and self.state is _S.STALE:
+            self.rejoins_when_released = True
+            if due is None and not self.is_releasing():
+                self.released()
+        reconciliation.reconcile(self, is_poll=True)
         self._commit()
         self._run_background()
-        if state.fatal is not None:
-            state.effects.append(state.fatal)
-            state.fatal = None
+        if self.fatal is not None:
+            self.effects.append(self.fatal)
+            self.fatal = None
         if due is not None:
-            state.running = due
-            state.effects.append(due.effect)
+            self.running = due
+            self.effects.append(due.effect)
 
     def _next_callback(self) -> Callback | None:
-        """Removes and returns the next callback, if any; a poll runs those queued at its start."""
-        state = self._state
-        if not state.callbacks or state.running is not None:
+        """Removes and returns the next callback or None; a poll runs those present at its start."""
+        if not self.callbacks or self.running is not None:
             return None
-        if not state.callbacks_in_poll:
-            state.callbacks_in_poll = len(state.callbacks)
-        state.callbacks_in_poll -= 1
-        return state.callbacks.popleft()
+        if not self.callbacks_in_poll:
+            self.callbacks_in_poll = len(self.callbacks)
+        self.callbacks_in_poll -= 1
+        return self.callbacks.popleft()
 
     def _commit(self) -> None:
-        state, config = self._state, self._state.config
-        due = state.now_ms >= state.commit_at_ms and not state.is_waiting_for(OffsetCommit)
-        if config.enable_auto_commit and due and state.owned:
-            state.commit_at_ms = state.now_ms + config.auto_commit_interval_ms
-            reconciliation.commit(state, state.owned)
+        config = self.config
+        due = self.now_ms >= self.commit_at_ms and not self.is_waiting_for(OffsetCommit)
+        if config.enable_auto_commit and due and self.owned_partitions:
+            self.commit_at_ms = self.now_ms + config.auto_commit_interval_ms
+            reconciliation.commit(self, self.owned_partitions)
 
     def _leave(self, *, commits: bool) -> None:
         """Gives up all partitions, and leaves the group; callbacks that still wait are dropped."""
-        state = self._state
-        if commits and state.config.enable_auto_commit and state.member_epoch > 0:
-            reconciliation.commit(state, state.owned)
-        state.callbacks.clear()
-        state.callbacks_in_poll = 0
-        state.running = state.reconciliation = None
-        in_group = state.state not in NOT_IN_GROUP
-        if state.owned:
-            sure = in_group and state.member_epoch > 0
-            state.effects.append(
-                interface.Revoked(state.owned) if sure else interface.Lost(state.owned)
-            )
+        if commits and self.config.enable_auto_commit and self.member_epoch > 0:
+            reconciliation.commit(self, self.owned_partitions)
+        self.callbacks.clear()
+        self.callbacks_in_poll = 0
+        self.running = self.reconciliation = None
+        in_group = self.state not in NOT_IN_GROUP
+        if owned := self.owned_partitions:
+            sure = in_group and self.member_epoch > 0
+            self.effects.append(interface.Revoked(owned) if sure else interface.Lost(owned))
         if in_group:
-            state.move(_S.PREPARE_LEAVING)
-        elif state.state is _S.FENCED:
-            state.move(_S.UNSUBSCRIBED)
-        state.clear_assignment()
+            self.move(_S.PREPARE_LEAVING)
+        elif self.state is _S.FENCED:
+            self.move(_S.UNSUBSCRIBED)
+        self.clear_assignment()
         if in_group:
-            heartbeats.prepare_to_send_leave(state)
-        state.subscription, state.pattern = frozenset(), None
-        state.is_subscription_new = False
+            heartbeats.prepare_to_send_leave(self)
+        self.subscription, self.pattern = frozenset(), None
+        self.is_subscription_new = False
 
     # The background thread ------------------------------------------------------------------------
 
     def _run_background(self) -> None:
-        state = self._state
-        if (
-            state.coordinator_node is None
-            and self._wants_node()
-            and state.now_ms >= state.find_at_ms
-        ):
-            state.find_coordinator()
-        reconciliation.reconcile(state, is_poll=False)
-        reconciliation.go_on(state)
-        heartbeats.beat(state)
+        wants_node = self.coordinator_node is None and self._wants_node()
+        if wants_node and self.now_ms >= self.find_at_ms:
+            self.find_coordinator()
+        reconciliation.reconcile(self, is_poll=False)
+        reconciliation.go_on(self)
+        heartbeats.beat(self)
         # The background thread runs again: after an acknowledgement, a reconciliation can start.
-        reconciliation.reconcile(state, is_poll=False)
+        reconciliation.reconcile(self, is_poll=False)
 
     def _wants_node(self) -> bool:
-        state = self._state
-        return bool(state.subscription) or state.pattern is not None
+        return bool(self.subscription) or self.pattern is not None

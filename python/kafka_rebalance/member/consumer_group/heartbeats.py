@@ -26,9 +26,9 @@ from kafka_rebalance.wire.messages import Response
 from kafka_rebalance.wire.offsets import OffsetCommit, OffsetCommitResponse
 
 from ..membership import SentRequest
+from ..states import IN_GROUP, NOT_IN_GROUP, SENDS_AT_ONCE, ConsumerMemberState
 from .membership import NO_ASSIGNMENT, AsyncMembership, SentFields
 from .reconciliation import commit_answered
-from .states import NOT_IN_GROUP, SENDS_AT_ONCE, TAKES_ASSIGNMENTS, ConsumerMemberState
 
 _S = ConsumerMemberState
 _E = ErrorCode
@@ -180,7 +180,7 @@ def _heartbeat_answered(state: AsyncMembership, response: ConsumerGroupHeartbeat
     if gone or response.member_epoch < 0:
         return
     state.member_epoch = response.member_epoch
-    if response.assignment is None or state.state not in TAKES_ASSIGNMENTS:
+    if response.assignment is None or state.state not in IN_GROUP:
         return
     state.target = state.target.updated(response.assignment)
     if state.target != state.current:

@@ -27,7 +27,7 @@ from kafka_rebalance.wire.classic_groups import FindCoordinator
 from ..config import LIBRDKAFKA, ConsumerConfig
 from ..interface import Assigned, Lost, Revoked
 from ..membership import AnyMembership, SentRequest
-from .states import LEGAL_PREDECESSORS, ConsumerMemberState
+from ..states import CONSUMER_LEGAL_PREDECESSORS, ConsumerMemberState
 
 _NO_EPOCH = -1
 
@@ -120,7 +120,7 @@ class AsyncMembership(AnyMembership):
     member_id: str = ""
     member_epoch: int = 0
     _: KW_ONLY
-    legal_predecessors = LEGAL_PREDECESSORS
+    legal_predecessors = CONSUMER_LEGAL_PREDECESSORS
     state: ConsumerMemberState = ConsumerMemberState.UNSUBSCRIBED
     # The subscription, and the topics that the client knows.
     subscription: frozenset[str] = frozenset()
@@ -131,7 +131,7 @@ class AsyncMembership(AnyMembership):
     names: dict[Uuid, str] = field(default_factory=dict)  # names of assigned topics
     target: LocalAssignment = NO_ASSIGNMENT
     current: LocalAssignment = NO_ASSIGNMENT
-    owned: tuple[TopicPartition, ...] = ()
+    owned_partitions: Partitions = ()
     reconciliation: LocalReconciliation | None = None
     callbacks: deque[Callback] = field(default_factory=deque)
     callbacks_in_poll: int = 0  # how many callbacks the last poll still has to run
@@ -169,11 +169,6 @@ class AsyncMembership(AnyMembership):
             for one in self.sent.values()
         )
 
-    def find_coordinator(self) -> None:
-        """Sends FindCoordinator, unless one is unanswered."""
-        if not self.is_waiting_for(FindCoordinator):
-            self.send(FindCoordinator(group_id=self.config.group_id))
-
     def forget_coordinator(self) -> None:
         """Drops the coordinator, and all requests to it, which will stay unanswered."""
         self.coordinator_node = None
@@ -195,14 +190,14 @@ class AsyncMembership(AnyMembership):
         self.names.clear()
 
     def clear_assignment(self) -> None:
-        self.owned = ()
+        self.owned_partitions = ()
         self.current = self.target = NO_ASSIGNMENT
         self.names.clear()
 
     def lose(self) -> None:
-        """Queues onPartitionsLost for the next poll; without partitions, continues at once."""
-        if self.owned:
-            self.callbacks.append(Callback(Lost(self.owned), Purpose.RELEASE))
+        """Queues onPartitionsLost for the next poll; without partitions, goes on at once."""
+        if self.owned_partitions:
+            self.callbacks.append(Callback(Lost(self.owned_partitions), Purpose.RELEASE))
         else:
             self.released()
 

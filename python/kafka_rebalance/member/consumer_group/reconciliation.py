@@ -25,8 +25,8 @@ from kafka_rebalance.wire.error_codes import ErrorCode
 
 from ..interface import Assigned, FetchMetadata, Partitions, PendingRevocation, Revoked
 from ..membership import SentRequest
+from ..states import ConsumerMemberState
 from .membership import AsyncMembership, Callback, LocalReconciliation, Purpose
-from .states import ConsumerMemberState
 
 _S = ConsumerMemberState
 _RETRIABLE = (
@@ -51,8 +51,8 @@ def reconcile(state: AsyncMembership, *, is_poll: bool) -> None:
             state.move(_S.ACKNOWLEDGING)
         return
     owned = taken.named(state.names)
-    held, wanted = set(state.owned), set(owned)
-    revoked = tuple(one for one in state.owned if one not in wanted)
+    held, wanted = set(state.owned_partitions), set(owned)
+    revoked = tuple(one for one in state.owned_partitions if one not in wanted)
     waits_for_poll = not state.is_librdkafka and (state.config.enable_auto_commit or revoked)
     if waits_for_poll and not is_poll:
         return
@@ -86,11 +86,6 @@ def _resolve(state: AsyncMembership) -> None:
             state.effects.append(FetchMetadata())
 
 
-def misses_names(state: AsyncMembership) -> bool:
-    known = state.names.keys() | state.topics.keys()
-    return any(topic not in known for topic in state.target.partitions)
-
-
 # The commit ---------------------------------------------------------------------------------------
 
 
@@ -108,16 +103,16 @@ def go_on(state: AsyncMembership) -> None:
         _committed(state)
     elif state.coordinator_node is not None:
         running.commit_at_ms = None
-        running.commit = commit(state, running.revoked if state.is_librdkafka else state.owned)
+        running.commit = commit(
+            state, running.revoked if state.is_librdkafka else state.owned_partitions
+        )
         if running.commit is None:
             _committed(state)
 
 
 def commit(state: AsyncMembership, partitions: Partitions) -> SentRequest | None:
-    """Sends a commit of these partitions' positions; returns None if nothing can be sent."""
-    ids = state.member_id, state.member_epoch
-    request = state.offset_commit(partitions, state.positions, *ids)
-    return None if request is None or state.coordinator_node is None else state.send(request)
+    """Commits these partitions' positions; returns None if nothing can be sent."""
+    return state.send_commit(partitions, state.positions, state.member_id, state.member_epoch)
 
 
 def commit_answered(state: AsyncMembership, sent: SentRequest, error: ErrorCode) -> None:
@@ -173,7 +168,7 @@ def returned(state: AsyncMembership, callback: Callback) -> None:
 
 
 def _assign(state: AsyncMembership, running: LocalReconciliation) -> None:
-    state.owned = running.owned
+    state.owned_partitions = running.owned
     there = {one.topic for one in running.owned}
     state.names = {topic: name for topic, name in state.names.items() if name in there}
     state.callbacks.append(Callback(Assigned(running.added), Purpose.ASSIGN))

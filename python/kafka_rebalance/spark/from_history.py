@@ -1,7 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Adds the causes in brokers' logs to the history, on Spark.
+"""Works on the rows of `rebalance_history`, one group at a time: patterns, and causes in logs.
 
+    rebalance_patterns(rebalance_history(records)).where("kind = 'storm'").show()
     history = with_broker_logs(rebalance_history(records), spark.read.text("server.log*"))
+
+`history/patterns.py` finds the patterns. Causes in the brokers' logs are found in four steps:
 
 1. Each line is read by itself (`history/coordinator_log.py`).
 2. For each cluster, the zone of the lines' times is the median difference between an "assigned"
@@ -14,23 +17,27 @@
 from collections.abc import Iterator
 from dataclasses import fields
 from functools import partial
-from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 from pyspark.sql import types as t
 
 from kafka_rebalance.history.coordinator_log import CoordinatorEvent, message_of, read_message
 from kafka_rebalance.history.log_causes import ZONES_MS, with_events
+from kafka_rebalance.history.patterns import STORM, WINDOW_MS, find_patterns
+from kafka_rebalance.history.recorded import BackMember, Cause, RecordedRebalance
 
-from .compaction import clusters_in, require_columns
-from .recorded_patterns import check_history, each_group, recorded_row
+from .consumer_offsets import clusters_in, require_columns
 from .recorded_rebalances import HISTORY_SCHEMA
-from .schema import arrow_schema, with_keys
-from .workers import map_in_workers
+from .schema import answers_type, arrow_schema, with_keys
+from .workers import Batches, Row, each_group, map_in_workers
 
-if TYPE_CHECKING:
-    import pyarrow as pa
+PATTERNS_SCHEMA = (
+    "kind string, group_id string, told string, instead string, generations array<int>, "
+    "first_ms bigint, last_ms bigint, spares int"
+)
+"""The columns of `rebalance_patterns`, after `cluster string` if the history has that column."""
 
 EVENTS_SCHEMA = (
     "place bigint, ordered_ms bigint, message string, event string, time_ms bigint, "
@@ -40,6 +47,26 @@ EVENTS_SCHEMA = (
 """The columns of `coordinator_events`, after `cluster string` if the lines contain that column."""
 
 _EVENT = [one.name for one in fields(CoordinatorEvent)]
+_LISTS = ("idle", "joined", "left", "resubscribed")
+
+
+def rebalance_patterns(
+    history: DataFrame, *, storm: int = STORM, window_ms: int = WINDOW_MS
+) -> DataFrame:
+    """Returns a row for each pattern of each group: PATTERNS_SCHEMA.
+
+    `history` is the answer of `rebalance_history` or `with_broker_logs`. A storm has more than
+    `storm` rebalances in `window_ms`. Errors: SchemaError for a column that is missing.
+    """
+    clusters = _checked(history)
+    keys, schema = [*clusters, "group_id"], with_keys(PATTERNS_SCHEMA, clusters)
+
+    def found(rows: list[Row]) -> Iterator[Row]:
+        patterns = find_patterns(map(_recorded, rows), storm=storm, window_ms=window_ms)
+        return (one.to_dict() for one in patterns)
+
+    ordered = history.repartition(*keys).sortWithinPartitions(*keys, "written_ms", "offset")
+    return each_group(ordered, keys, found, schema)
 
 
 def coordinator_events(lines: DataFrame) -> DataFrame:
@@ -64,7 +91,7 @@ def with_broker_logs(history: DataFrame, lines: DataFrame) -> DataFrame:
     Rows without lines are unchanged. If the history contains a column `cluster`, the lines need
     it, too. Errors: SchemaError for a column that is missing.
     """
-    keys = check_history(history)
+    keys = _checked(history)
     require_columns(lines, {name: t.StringType() for name in keys}, "lines.")
     group = [*keys, "group_id"]
     events = coordinator_events(lines).where("event is not null")
@@ -109,21 +136,18 @@ def _of_groups(events: DataFrame, groups: DataFrame, keys: list[str]) -> DataFra
     return events.where("group_id is not null").unionByName(joined.where(f.expr(timer)))
 
 
-def _caused(rows: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
-    """Yields one group's rows; causes in its log lines are added, or replace inferred causes."""
-    history = [recorded_row(one["row"]) for one in rows if one["row"] is not None]
+def _caused(rows: list[Row]) -> Iterator[Row]:
+    """Returns one group's rows; causes in its log lines are added, or replace inferred causes."""
+    history = [_recorded(one["row"]) for one in rows if one["row"] is not None]
     events = [
         CoordinatorEvent(**{**one["event"], "fields": dict(one["event"]["fields"])})
         for one in rows
         if one["event"] is not None
     ]
-    for row in with_events(history, events):
-        yield {"cluster": rows[0].get("cluster"), **row.to_dict()}
+    return (row.to_dict() for row in with_events(history, events))
 
 
-def _read(schema: "pa.Schema", batches: "Iterator[pa.RecordBatch]") -> "Iterator[pa.RecordBatch]":
-    import pyarrow as pa
-
+def _read(schema: pa.Schema, batches: Batches) -> Batches:
     # 1.
     ordered_ms = 0
     for batch in batches:
@@ -139,3 +163,21 @@ def _read(schema: "pa.Schema", batches: "Iterator[pa.RecordBatch]") -> "Iterator
             found.append({**row, **read, "message": message, "ordered_ms": ordered_ms})
         if found:
             yield pa.RecordBatch.from_pylist(found, schema)
+
+
+def _checked(history: DataFrame) -> list[str]:
+    """Returns ["cluster"] if a history has this column, else []. Errors: SchemaError."""
+    expected = answers_type(HISTORY_SCHEMA)
+    require_columns(history, {one.name: one.dataType for one in expected.fields}, "history.")
+    return clusters_in(history)
+
+
+def _recorded(row: Row) -> RecordedRebalance:
+    """Returns a RecordedRebalance with the values of a row of HISTORY_SCHEMA."""
+    values = {name: value for name, value in row.items() if name not in ("cluster", "cause")}
+    values |= {name: tuple(row[name]) for name in _LISTS}
+    values["back"] = tuple(BackMember(**one) for one in row["back"])
+    values["causes"] = tuple(
+        Cause(**{**one, "members": tuple(one["members"])}) for one in row["causes"]
+    )
+    return RecordedRebalance(**values)

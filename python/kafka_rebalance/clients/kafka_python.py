@@ -20,8 +20,7 @@ from kafka_rebalance.wire.consumer_protocol import Subscription, by_topic
 from kafka_rebalance.wire.sent_members import sent_member
 
 from .balance import COOPERATIVE, PlugInOptions, Source, leading
-from .caller import ClientNames, ConsumerMemory, calling, memory
-from .leader import Decide, answer
+from .leader import ClientNames, ConsumerMemory, Decide, answer, calling, memory
 
 try:
     from kafka.coordinator.assignors.abstract import AbstractPartitionAssignor, RebalanceProtocol

@@ -16,8 +16,8 @@ pytest.importorskip("kafka", reason="kafka-python is not installed: pip install 
 pytest.importorskip("aiokafka", reason="aiokafka is not installed: pip install -e '.[aiokafka]'")
 
 from kafka_rebalance.clients import aiokafka as ours_aiokafka
-from kafka_rebalance.clients import caller
 from kafka_rebalance.clients import kafka_python as ours_kafka
+from kafka_rebalance.clients.leader import _MEMORIES
 from tests.support.client_members import Aiokafka, Group, Joined, KafkaPython
 
 if TYPE_CHECKING:
@@ -220,13 +220,13 @@ def test_consumers_of_one_process_claim_each_their_own(
 
 def test_the_memory_of_a_consumer_is_freed_with_the_consumer() -> None:
     gc.collect()
-    before = len(caller._MEMORIES)
+    before = len(_MEMORIES)
     member = KafkaPython("m", [ours_kafka.Sticky], BOTH, TOPICS)
     Group("sticky", [member]).rebalance()
-    assert len(caller._MEMORIES) == before + 1
+    assert len(_MEMORIES) == before + 1
     del member
     gc.collect()
-    assert len(caller._MEMORIES) == before
+    assert len(_MEMORIES) == before
 
 
 @pytest.mark.parametrize("plug_in", [ours_kafka.Sticky, ours_aiokafka.Sticky])

@@ -18,7 +18,7 @@ import kafka_rebalance as kr
 from kafka_rebalance.cli import main
 from kafka_rebalance.errors import GroupError
 from kafka_rebalance.history import read_records, rebalance_history
-from kafka_rebalance.history.followed import FollowedHistory
+from kafka_rebalance.history.all_groups import FollowedHistory
 from tests.support.hostile_names import PIECES
 from tests.test_watch_by_broker import described
 
@@ -27,8 +27,9 @@ prometheus = pytest.importorskip(
 )
 from prometheus_client.openmetrics import parser  # noqa: E402
 
-from kafka_rebalance.follow import autoscaling, cluster  # noqa: E402
+from kafka_rebalance.follow import cluster  # noqa: E402
 from kafka_rebalance.follow import exporter as exporter_module  # noqa: E402
+from kafka_rebalance.follow import server as server_module  # noqa: E402
 from kafka_rebalance.follow.exporter import Exporter  # noqa: E402
 from kafka_rebalance.follow.metrics import UnreadTime  # noqa: E402
 from kafka_rebalance.follow.server import http_server  # noqa: E402
@@ -345,11 +346,13 @@ def test_an_autoscaler_is_answered(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = {"s": 0.0}
     monkeypatch.setattr("time.monotonic", lambda: clock["s"])
     tps = [kr.TopicPartition("t", p) for p in range(12)]
-    monkeypatch.setattr(autoscaling, "group_lags", lambda *_, **__: {"g": dict.fromkeys(tps, 100)})
     monkeypatch.setattr(
-        autoscaling, "partition_ends", lambda *_, **__: dict.fromkeys(tps, int(10 * clock["s"]))
+        server_module, "group_lags", lambda *_, **__: {"g": dict.fromkeys(tps, 100)}
     )
-    scaling = autoscaling.Autoscaling(followed)
+    monkeypatch.setattr(
+        server_module, "partition_ends", lambda *_, **__: dict.fromkeys(tps, int(10 * clock["s"]))
+    )
+    scaling = server_module.Autoscaling(followed)
     asked = [("capacity", "30")]
     first = scaling.answer("g", asked)
     assert (first["replicas"], first["replicas_now"]) == (2, 2)

@@ -19,7 +19,7 @@ import pytest
 
 import kafka_rebalance as kr
 from kafka_rebalance.cli import main
-from kafka_rebalance.clients.caller import log
+from kafka_rebalance.clients.leader import log
 from kafka_rebalance.errors import GroupError, shown
 from kafka_rebalance.group.model import shell_option
 from kafka_rebalance.live.broker_groups import DESCRIBE_APIS

@@ -44,7 +44,7 @@ def test_imports_point_one_way() -> None:
 
 # A result has methods whose functions stand in other files, and name the result as a type.
 BOUND_TYPES = {
-    "clients.caller": {"clients.balance"},
+    "clients.leader": {"clients.balance"},
     "plans.figures": {"plans.rebalance_plan"},
     "plans.samples": {"plans.rebalance_plan"},
     "plans.summary": {"plans.rebalance_plan"},

@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from kafka_rebalance.errors import ClusterError
-from kafka_rebalance.live.java_stores import read_store
-from kafka_rebalance.live.tls import ssl_context, tls_problem
+from kafka_rebalance.live.tls import read_store, ssl_context, tls_problem
 
 if TYPE_CHECKING:
     from pathlib import Path

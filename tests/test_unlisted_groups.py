@@ -10,7 +10,7 @@ import pytest
 
 import kafka_rebalance as kr
 from kafka_rebalance.cli import main
-from kafka_rebalance.live import consumer_groups, patience, snapshot_lines
+from kafka_rebalance.live import consumer_groups, raw_requests, snapshot_lines
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -57,7 +57,7 @@ def connect(monkeypatch: pytest.MonkeyPatch) -> Any:
         def client(*_: object) -> Iterator[_Admin]:
             yield _Admin(*args)
 
-        monkeypatch.setattr(patience, "RETRY_S", 0.0)
+        monkeypatch.setattr(raw_requests, "RETRY_S", 0.0)
         monkeypatch.setattr(consumer_groups, "admin_client", client)
 
     return connect

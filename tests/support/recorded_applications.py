@@ -12,8 +12,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from kafka_rebalance.applications.topology import CHANGELOG
-from kafka_rebalance.live.applications import sent_and_assigned
-from kafka_rebalance.live.classic_groups import described_line
+from kafka_rebalance.live.classic_groups import described_line, sent_and_assigned
 
 _FILE = Path(__file__).parent.parent / "data" / "streams_classic_live.jsonl.gz"
 GIVEN = {"acceptable.recovery.lag": 5, "probing.rebalance.interval.ms": 60_000}

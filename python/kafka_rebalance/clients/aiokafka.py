@@ -19,8 +19,7 @@ from kafka_rebalance.wire.consumer_protocol import Subscription, decode_subscrip
 from kafka_rebalance.wire.sent_members import sent_member
 
 from .balance import EAGER, PlugInOptions, Source, leading
-from .caller import NO_GENERATION, ClientNames, calling, log, memory
-from .leader import answer
+from .leader import NO_GENERATION, ClientNames, answer, calling, log, memory
 
 try:
     from aiokafka.coordinator.assignors.abstract import AbstractPartitionAssignor

@@ -36,8 +36,7 @@ from kafka_rebalance.assignors.registry import BALANCED, LISTED, WEIGHTED, row_o
 from kafka_rebalance.frozen import Frozen
 from kafka_rebalance.group.model import Member, Topic, TopicPartition
 
-from .caller import ConsumerMemory, log
-from .leader import LegalAnswer, legal
+from .leader import ConsumerMemory, LegalAnswer, legal, log, without_claimed
 
 COOPERATIVE, EAGER = (
     {name: listed for listed, (name, used) in LISTED.items() if used == protocol}
@@ -100,6 +99,12 @@ class LastAnswer(Frozen):
     withheld: bool
     since: float
 
+    @property
+    def holders(self) -> tuple[Member, ...]:
+        """The members as if each had received its partitions."""
+        held = (one.owning(tuple(self.target[one.member_id]), 0) for one in self.members)
+        return tuple(replace(one, subscription_version=None, user_data=None) for one in held)
+
     def is_of(self, topics: Sequence[Topic], members: Sequence[Member]) -> bool:
         """Returns whether members, subscriptions and topics are as in this answer."""
         return bool(_group(topics, members) == _group(self.topics, self.members))
@@ -156,7 +161,7 @@ class Leading:
         if target is None:
             target = self._target(group_id, topics, members, weights)
         # 3.
-        given = _without_claimed(target, members) if self.options.is_cooperative else target
+        given = without_claimed(target, members) if self.options.is_cooperative else target
         withheld = sum(map(len, given.values())) < sum(map(len, target.values()))
         self._last = LastAnswer(group_id, topics, members, weights, target, withheld, since)
         self._start()
@@ -257,7 +262,7 @@ class Leading:
         every = self.options.rebalance_every
         if last.withheld:
             return
-        names, held = {one.member_id for one in last.members}, _holding(last)
+        names, held = {one.member_id for one in last.members}, last.holders
         if names != self._shared and _with_shares(last.group_id, last.topics, held) is not held:
             self._shared = names
             log.info("group %s: members have no partition; the leader rejoins", last.group_id)
@@ -270,11 +275,6 @@ class Leading:
                 self._pays = 0
                 log.info("group %s: the load is uneven; the leader rejoins", last.group_id)
                 self._rejoin()
-
-
-def _holding(last: LastAnswer) -> tuple[Member, ...]:
-    held = (one.owning(tuple(last.target[one.member_id]), 0) for one in last.members)
-    return tuple(replace(one, subscription_version=None, user_data=None) for one in held)
 
 
 def _with_shares(
@@ -345,16 +345,6 @@ def _with_history(member: Member) -> Member:
         return member
     known = generation if generation >= 0 else None
     return replace(member, generation_id=known, user_data_generation_id=None)
-
-
-def _without_claimed(target: LegalAnswer, members: Sequence[Member]) -> LegalAnswer:
-    """Returns the target without partitions that another member claims but not the new owner."""
-    claims = {member.member_id: set(member.owned_partitions) for member in members}
-    claimed = set().union(*claims.values())
-    return {
-        who: [tp for tp in owned if tp in claims[who] or tp not in claimed]
-        for who, owned in target.items()
-    }
 
 
 def leading(known: ConsumerMemory, options: PlugInOptions, consumer: Any) -> Leading:

@@ -20,8 +20,7 @@ from kafka_rebalance.wire.consumer_protocol import Subscription, by_topic
 from kafka_rebalance.wire.sent_members import sent_member
 
 from .balance import COOPERATIVE, PlugInOptions, Source, leading
-from .caller import ClientNames, ConsumerMemory, calling, memory
-from .leader import Decide, answer
+from .leader import ClientNames, ConsumerMemory, answer, calling, memory
 
 try:
     from kafka.coordinator.assignors.abstract import AbstractPartitionAssignor, RebalanceProtocol
@@ -42,6 +41,7 @@ class _Assignor(AbstractPartitionAssignor):  # type: ignore[misc]
     """Makes a consumer's subscription, keeps its last assignment, and assigns for a leader."""
 
     name: ClassVar[str]
+    _options: PlugInOptions | None = None
 
     def __init__(self, *, rack_id: str | None = None) -> None:
         self._rack_id = rack_id
@@ -54,16 +54,14 @@ class _Assignor(AbstractPartitionAssignor):  # type: ignore[misc]
         consumer = calling(CLIENT).get("self")
         group_id = getattr(consumer, "group_id", "")
         group = [self._member(member) for member in members]
-        decide = self._decide(consumer)
+        decide = None
+        if self._options is not None:
+            decide = leading(self._memory(consumer), self._options, consumer).decide
         given = answer(CLIENT, group_id, cluster, group, self.name, decide)
         return {
             member_id: ConsumerProtocolAssignment(version=_VERSION, assigned_partitions=topics)
             for member_id, topics in given.items()
         }
-
-    def _decide(self, consumer: Any) -> Decide | None:
-        """Returns the function that computes the answer; None if Kafka's assignor computes it."""
-        return None
 
     def metadata(self, topics: Iterable[str]) -> Any:
         """Returns the subscription that the consumer sends when it joins."""
@@ -72,10 +70,12 @@ class _Assignor(AbstractPartitionAssignor):  # type: ignore[misc]
         known = self._memory(consumer)
         held = by_topic(sorted(self._held(consumer, known, subscribed)))
         entry = ConsumerProtocolSubscription.TopicPartition
+        # Without user data, the group can change to the consumer protocol (KIP-848) later.
+        user_data = None if self._options else known.user_data(self.name, subscribed)
         return ConsumerProtocolSubscription(
             version=_VERSION,
             topics=sorted(subscribed),
-            user_data=self._user_data(known, subscribed),
+            user_data=user_data,
             owned_partitions=[entry(topic=t, partitions=numbers) for t, numbers in held.items()],
             generation_id=(
                 consumer.group_metadata().generation_id if consumer else known.generation_id
@@ -85,9 +85,6 @@ class _Assignor(AbstractPartitionAssignor):  # type: ignore[misc]
 
     def on_assignment(self, assignment: Any, generation: int) -> None:
         self._memory(calling(CLIENT).get("self")).learn(assignment.partitions(), generation)
-
-    def _user_data(self, known: ConsumerMemory, subscribed: frozenset[str]) -> bytes | None:
-        return known.user_data(self.name, subscribed)
 
     def _memory(self, consumer: Any) -> ConsumerMemory:
         return memory(consumer or self, self.name)
@@ -161,19 +158,7 @@ class CooperativeSticky(_Cooperative):
     name = "cooperative-sticky"
 
 
-class _OfBalance(_Cooperative):
-    """Sends no user data, so the group can change to the consumer protocol (KIP-848) later."""
-
-    _options: PlugInOptions
-
-    def _user_data(self, known: ConsumerMemory, subscribed: frozenset[str]) -> bytes | None:
-        return None
-
-    def _decide(self, consumer: Any) -> Decide | None:
-        return leading(self._memory(consumer), self._options, consumer).decide
-
-
-class Balanced(_OfBalance):
+class Balanced(_Cooperative):
     """`balanced` (docs/balance.md): `settings` as in "prefer=moves,rack,topics" or "budget=3"."""
 
     name = COOPERATIVE[BALANCED]
@@ -183,7 +168,7 @@ class Balanced(_OfBalance):
         self._options = PlugInOptions(BALANCED, settings, is_cooperative=True)
 
 
-class Weighted(_OfBalance):
+class Weighted(_Cooperative):
     """`weighted` (docs/balance.md): takes nothing from an owner until it has fresh `weights`.
 
     `weights` is a `Load`, another function of group id and partitions, or a mapping from (topic,

@@ -1,19 +1,113 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Computes a leader's answer from the client library's data, in the form that the library sends."""
+"""The parts that the plug-ins of both client libraries share: the leader's answer, the consumer's
+memory, and the reading of variables that a client's coordinator does not pass to assignors.
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
+Neither client passes its consumer; aiokafka passes neither the generation nor the members' bytes.
+The coordinator calls each method of an assignor directly, so these values are variables of the
+caller. If another function calls the assignor (in a newer client, or a test), the assignor has only
+its arguments.
+"""
+
+import inspect
+import logging
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import islice
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple
+from weakref import WeakKeyDictionary
 
 from kafka_rebalance.assignors.assigning import assign
-from kafka_rebalance.errors import KafkaRebalanceError
+from kafka_rebalance.assignors.registry import BUILT_IN
+from kafka_rebalance.errors import KafkaRebalanceError, shown
 from kafka_rebalance.group.model import Member, Topic, TopicPartition
 from kafka_rebalance.group.ownership import Anomaly
 from kafka_rebalance.group.spec import GroupSpec
 from kafka_rebalance.wire.consumer_protocol import by_topic
 
-from .caller import ClientNames, log
+if TYPE_CHECKING:
+    from .balance import Leading
+
+NO_GENERATION = -1
+
+log = logging.getLogger("kafka_rebalance.clients")
+
+
+def _with_shown_names(record: logging.LogRecord) -> bool:
+    """Escapes the arguments, because names from other members could forge log lines."""
+    record.args = tuple(shown(str(one)) for one in record.args or ())
+    return True
+
+
+log.addFilter(_with_shown_names)
+
+
+class ClientNames(NamedTuple):
+    """One client library's names for a module and two attributes that both libraries have."""
+
+    module: str
+    """The module of the coordinator's class."""
+    node: str
+    """The attribute with a broker's id."""
+    replicas: str
+    """The attribute with the broker ids of a partition's replicas."""
+
+
+@dataclass(slots=True)
+class ConsumerMemory:
+    """The last assignment of one consumer's assignor, and the generation of that assignment.
+
+    `leading` is set if the consumer has led under one of this project's own assignors.
+    """
+
+    owned: tuple[TopicPartition, ...] | None = None
+    generation_id: int = NO_GENERATION
+    leading: "Leading | None" = None
+
+    def still(self, topics: frozenset[str]) -> tuple[TopicPartition, ...]:
+        """Returns the owned partitions of `topics`, the consumer's present subscription."""
+        return tuple(tp for tp in self.owned or () if tp.topic in topics)
+
+    def learn(self, partitions: Iterable[tuple[str, int]], generation_id: int) -> None:
+        self.owned = tuple(TopicPartition(*tp) for tp in partitions)
+        self.generation_id = generation_id
+        if self.leading is not None:
+            self.leading.end_round()
+
+    def user_data(self, assignor: str, topics: frozenset[str]) -> bytes | None:
+        owned = None if self.owned is None else self.still(topics)
+        return BUILT_IN[assignor].user_data(owned, self.generation_id)
+
+
+_MEMORIES: WeakKeyDictionary[Any, dict[str, ConsumerMemory]] = WeakKeyDictionary()
+
+
+def memory(consumer: object, assignor: str) -> ConsumerMemory:
+    """Returns the memory of one assignor in one consumer; it lasts as long as the consumer.
+
+    Consumers that share an assignor's class or instance must not claim one another's partitions.
+    """
+    return _MEMORIES.setdefault(consumer, {}).setdefault(assignor, ConsumerMemory())
+
+
+def calling(client: ClientNames) -> Mapping[str, Any]:
+    """Returns the variables of the nearest caller in the client's module, or an empty mapping."""
+    frame = inspect.currentframe()
+    while frame is not None:
+        if frame.f_globals.get("__name__") == client.module:
+            return frame.f_locals
+        frame = frame.f_back
+    log.warning(
+        "not called by %s: the consumer's generation is unknown, and consumers that share this "
+        "assignor share its memory",
+        client.module,
+    )
+    return {}
+
+
+# The leader's answer ------------------------------------------------------------------------------
+
+LegalAnswer = Mapping[str, Sequence[TopicPartition]]
+Decide = Callable[[str, tuple[Topic, ...], tuple[Member, ...], str], LegalAnswer]
 
 
 def answer(
@@ -22,7 +116,7 @@ def answer(
     cluster: Any,
     members: Sequence[Member],
     assignor: str,
-    decide: "Decide | None" = None,
+    decide: Decide | None = None,
 ) -> dict[str, list[tuple[str, list[int]]]]:
     """Returns each member's partitions, as a list of topics with partition numbers.
 
@@ -62,9 +156,6 @@ def _racks(
         for p in range(count)
     )
 
-
-LegalAnswer = Mapping[str, Sequence[TopicPartition]]
-Decide = Callable[[str, tuple[Topic, ...], tuple[Member, ...], str], LegalAnswer]
 
 _COOPERATIVE = "cooperative-sticky"
 _NO_LIMIT = 2**31 - 1
@@ -139,13 +230,16 @@ def _by_range(
         for member in members
     )
     answer = assign(GroupSpec(group_id, topics, bare, max_partitions=_NO_LIMIT), "range")
-    if not cooperative:
-        return answer
+    return without_claimed(answer, members) if cooperative else answer
+
+
+def without_claimed(target: LegalAnswer, members: Sequence[Member]) -> LegalAnswer:
+    """Returns the target without partitions that another member claims but not the new owner."""
     claims = {member.member_id: set(member.owned_partitions) for member in members}
     claimed = set().union(*claims.values())
     return {
-        member_id: [tp for tp in given if tp in claims[member_id] or tp not in claimed]
-        for member_id, given in answer.items()
+        who: [tp for tp in owned if tp in claims[who] or tp not in claimed]
+        for who, owned in target.items()
     }
 
 

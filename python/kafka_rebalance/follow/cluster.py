@@ -21,7 +21,7 @@ from kafka_rebalance.errors import ClusterError, GroupError, NotReachedError
 from kafka_rebalance.group import contract
 from kafka_rebalance.group.ownership import Assignment
 from kafka_rebalance.group.spec import GroupSpec
-from kafka_rebalance.history.followed import FollowedHistory, FollowedRow
+from kafka_rebalance.history.all_groups import FollowedHistory, FollowedRow
 from kafka_rebalance.live.broker_groups import AWAY
 from kafka_rebalance.live.consumer_groups import EMPTY, snapshot_lines, topic_lines, why_unlisted
 from kafka_rebalance.live.offsets_log import FollowedLog, NoLogError, NoTopicError

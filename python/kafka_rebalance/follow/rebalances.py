@@ -20,9 +20,9 @@ from kafka_rebalance.group.contract import topic
 from kafka_rebalance.group.model import Topic
 from kafka_rebalance.group.ownership import Assignment
 from kafka_rebalance.group.spec import GroupSpec
-from kafka_rebalance.history.followed import FollowedRow
+from kafka_rebalance.history.all_groups import FollowedRow
 from kafka_rebalance.history.group_log import CONSUMER, RecordedGeneration
-from kafka_rebalance.history.recorded import CAUSE_RANK, Cause, RecordedRebalance
+from kafka_rebalance.history.recorded import Cause, RecordedRebalance, by_rank, moves_of
 from kafka_rebalance.history.replayed import recorded_group
 from kafka_rebalance.live.classic_groups import subscribed_protocol
 from kafka_rebalance.watch.owners import Owners, owners_in
@@ -126,15 +126,15 @@ def from_descriptions(
     """Returns the rebalance between two descriptions; `before` is None if the group was empty."""
     was_empty, then = before is None, before or after
     parts = differences(then, after, was_empty=was_empty)
-    causes = [
+    causes = by_rank(
         Cause(kind, "unknown" if kind == "gone" else "exact", tuple(parts[part]))
         for part, kind in _CAUSES.items()
         if parts[part]
-    ]
-    causes.sort(key=lambda one: CAUSE_RANK[one.kind])
+    )
     if was_empty:
-        causes = [Cause("started", members=tuple(parts["joined"]))]
+        causes = (Cause("started", members=tuple(parts["joined"])),)
     had, has = {} if was_empty else _owners(then), _owners(after)
+    moves = moves_of(had, has)
     is_known = None not in (then.generation_id, after.generation_id)
     epochs = (after.generation_id or 0) - (then.generation_id or 0) if is_known else 1
     missed = max(0, epochs - 1)
@@ -145,11 +145,9 @@ def from_descriptions(
         len(after.members), len(has),
         tuple(name for name, owned in Assignment.owned(after).items() if not owned),
         tuple(parts["joined"]), tuple(parts["left"]),
-        moved=sum(had[tp] != has[tp] for tp in had.keys() & has.keys()),
-        gained=len(has.keys() - had.keys()),
-        revoked=len(had.keys() - has.keys()),
+        moved=moves.moved, gained=moves.gained, revoked=moves.revoked,
         gap=missed, gap_reason=BETWEEN if missed else "",
-        causes=tuple(causes) or (Cause("requested", "unknown"),),
+        causes=causes or (Cause("requested", "unknown"),),
     )  # fmt: skip
     judged = None
     with suppress(KafkaRebalanceError):  # for example, no known assignor plays it

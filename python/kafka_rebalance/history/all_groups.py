@@ -1,30 +1,39 @@
 # SPDX-License-Identifier: Apache-2.0
 """The history of all groups in records of `__consumer_offsets`, on one machine.
 
-Nearly all records are commits: the core decodes their keys, and passes only a summary to Python.
+`rebalance_history` reads a whole log. Nearly all its records are commits: the core decodes their
+keys, and passes only a summary to Python.
+
+`FollowedHistory` reads a log that is still being written, record by record. Its rows are those of
+`rebalance_history`, except for `gap_reason`: compaction may have removed later records, which only
+a reader of the whole log notices. `rebalance_history` then reports "compacted", and
+`FollowedHistory` "never recorded". If a record is damaged, the row of a conversion to or from the
+consumer protocol can differ, too: `FollowedHistory` does not read records of consumer groups.
 """
 
-from collections.abc import Iterable, Iterator, MutableMapping, Sequence
-from functools import lru_cache
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, MutableMapping, Sequence
+from functools import lru_cache, partial
 from itertools import groupby
 from operator import attrgetter
+from sys import intern
+from typing import NamedTuple
 
 import kafka_rebalance._core as _core
 from kafka_rebalance.errors import WireError
 from kafka_rebalance.group.field_paths import each_of
+from kafka_rebalance.group.model import TopicPartition
 from kafka_rebalance.java.hash_map import Uuid
 from kafka_rebalance.wire.group_records import GroupMetadataKey, Key, OffsetCommitKey, decode_key
 
-from .group_epochs import SESSION_MS, GroupEpochs, Sessions, read_group_key
-from .group_history import GroupHistory
+from .departures import CommitTimes
+from .group_epochs import SESSION_MS, GroupEpochs, Row, Sessions, read_group_key
+from .group_history import BACK_WITHIN_MS, GroupHistory
 from .group_log import RecordedGeneration, read_generation
 from .recorded import RecordedRebalance
 from .records import OffsetsRecord, is_parquet, read_columns, read_records
 
-_Row = tuple[RecordedRebalance, RecordedGeneration | None]
-
-Recorded = Sequence[_Row]
-"""A row with its record's generation, or with None if that is unreadable or not needed later."""
+Recorded = Sequence[Row]
 
 
 def rebalance_history(
@@ -45,7 +54,7 @@ def rebalance_history(
 
 def recorded_generations(
     records: Iterable[OffsetsRecord], *, session_ms: Sessions = SESSION_MS
-) -> list[_Row]:
+) -> list[Row]:
     """Returns each row of `rebalance_history` with the generation in its record, or None.
 
     Errors   TypeError at `records` for anything but records.
@@ -53,15 +62,15 @@ def recorded_generations(
     return in_time(_of_records(records, session_ms))
 
 
-def _of_records(records: Iterable[OffsetsRecord], session_ms: Sessions) -> Iterator[_Row]:
-    logs: dict[int, list[OffsetsRecord]] = {}
+def _of_records(records: Iterable[OffsetsRecord], session_ms: Sessions) -> Iterator[Row]:
+    logs: dict[int, list[OffsetsRecord]] = defaultdict(list)
     for one in each_of(records, "records", OffsetsRecord, "read_records yields them"):
-        logs.setdefault(one.partition, []).append(one)
+        logs[one.partition].append(one)
     for _, log in sorted(logs.items()):
-        yield from _of_partition(sorted(log, key=attrgetter("offset")), None, session_ms)
+        yield from recorded_in_order(sorted(log, key=attrgetter("offset")), session_ms=session_ms)
 
 
-def recorded_in_files(*paths: str) -> Iterator[_Row]:
+def recorded_in_files(*paths: str) -> Iterator[Row]:
     """Yields the rows of files, by partition; commits in Parquet never become Python objects."""
     if not all(map(is_parquet, paths)):
         yield from _of_records(read_records(*paths), SESSION_MS)
@@ -71,7 +80,7 @@ def recorded_in_files(*paths: str) -> Iterator[_Row]:
         yield from _of_log(log, SESSION_MS)
 
 
-def in_time(recorded: Iterable[_Row]) -> list[_Row]:
+def in_time(recorded: Iterable[Row]) -> list[Row]:
     return sorted(recorded, key=lambda one: (one[0].written_ms, one[0].partition, one[0].offset))
 
 
@@ -80,22 +89,16 @@ def recorded_in_order(
     group_id: str | None = None,
     *,
     session_ms: Sessions = SESSION_MS,
-) -> Iterator[_Row]:
+) -> Iterator[Row]:
     """Yields the rows of each partition; `records` are in the order of partition and offset.
 
     Commits are summed up as they come, so memory holds one partition's group records at a time. If
     `group_id` is set, only this group's rows are yielded.
     """
     for _, log in groupby(records, key=attrgetter("partition")):
-        yield from _of_partition(log, group_id, session_ms)
-
-
-def _of_partition(
-    log: Iterable[OffsetsRecord], group_id: str | None, session_ms: Sessions
-) -> Iterator[_Row]:
-    read = _core.PartitionLog(_name_of, group_id)
-    read.add(log)
-    yield from _of_log(read, session_ms)
+        read = _core.PartitionLog(_name_of, group_id)
+        read.add(log)
+        yield from _of_log(read, session_ms)
 
 
 def _name_of(data: bytes) -> str | None:
@@ -103,7 +106,7 @@ def _name_of(data: bytes) -> str | None:
     return read and read.group_id
 
 
-def _of_log(read: _core.PartitionLog, session_ms: Sessions) -> Iterator[_Row]:
+def _of_log(read: _core.PartitionLog, session_ms: Sessions) -> Iterator[Row]:
     names = read.topic_names()
     for group in read.groups():
         reader = GroupReader(read.whole_from, names, session_ms)
@@ -126,7 +129,7 @@ class GroupReader:
         self.commit = self._epochs.commit
         self.end = self._epochs.end
 
-    def add(self, record: OffsetsRecord) -> Iterator[_Row]:
+    def add(self, record: OffsetsRecord) -> Iterator[Row]:
         """Yields the rows that this record completes. Errors: WireError: its key is unreadable."""
         key = read_key(record.key)
         if isinstance(key, GroupMetadataKey):
@@ -143,8 +146,8 @@ def group_of(key: Key, data: bytes) -> str | None:
     return None if isinstance(key, OffsetCommitKey) else _name_of(data)
 
 
-def read_record(group: GroupHistory, key: Key, record: OffsetsRecord) -> Iterator[_Row]:
-    """Yields the row of a classic group's record; a tombstone deletes the group and has no row."""
+def read_record(group: GroupHistory, key: Key, record: OffsetsRecord) -> Iterator[Row]:
+    """Yields the row of a classic group's record; a tombstone, which ends the group, has none."""
     if not isinstance(key, GroupMetadataKey):
         read = read_group_key(record.key)
         if read is None or read.type.role != "METADATA":
@@ -185,3 +188,62 @@ class WholeFrom:
 def read_key(data: bytes) -> Key:
     """Returns a decoded key, from a cache: many commits have equal keys. Errors: WireError."""
     return decode_key(data)
+
+
+# A log that is still being written ---------------------------------------------------------------
+
+_SWEEP_RECORDS = 100_000
+
+
+class FollowedRow(NamedTuple):
+    """A row, with the generations of its record and of the group's record before it, if any."""
+
+    row: RecordedRebalance
+    before: RecordedGeneration | None
+    after: RecordedGeneration | None
+
+
+class FollowedHistory:
+    """The histories of the groups that `is_wanted` accepts; memory holds their last generations.
+
+    A deleted group is forgotten when none of its members can come back any more.
+    """
+
+    def __init__(self, is_wanted: Callable[[str], bool] = lambda _: True) -> None:
+        self._is_wanted = is_wanted
+        self._groups: dict[str, GroupHistory] = {}
+        self._changed_ms: dict[str, int] = {}
+        self._whole: dict[int, WholeFrom] = defaultdict(WholeFrom)
+        self.records = 0
+
+    def add(self, record: OffsetsRecord) -> Iterator[FollowedRow]:
+        """Yields the record's row, if any. A partition's records must come in order of offset."""
+        self.records += 1
+        self._whole[record.partition].add(record.offset)
+        try:
+            key = read_key(record.key)
+            name = group_of(key, record.key)
+        except WireError:
+            return
+        if isinstance(key, OffsetCommitKey):
+            known = self._groups.get(key.group_id)
+            if record.value is not None and known is not None and known.has_record:
+                times = CommitTimes(record.timestamp_ms, record.timestamp_ms)
+                tp = TopicPartition(intern(key.topic), key.partition)
+                known.commits.add({tp: times})
+        elif name is not None and self._is_wanted(name):
+            history = self._groups.setdefault(name, GroupHistory(0))
+            history.whole_from = self._whole[record.partition].offset
+            self._changed_ms[name] = record.timestamp_ms
+            before = history.newest
+            for row, after in read_record(history, key, record):
+                yield FollowedRow(row, before, after)
+                if after is not None:  # the undecoded record takes a sixth of the memory
+                    history.rest(partial(read_generation, key, record))
+        if self.records % _SWEEP_RECORDS == 0:
+            self._forget(record.timestamp_ms - BACK_WITHIN_MS)
+
+    def _forget(self, before_ms: int) -> None:
+        for name in [one for one, at_ms in self._changed_ms.items() if at_ms < before_ms]:
+            if self._groups[name].newest is None:
+                del self._groups[name], self._changed_ms[name]

@@ -115,21 +115,18 @@ def message_of(line: str) -> tuple[str, int | None] | None:
 
 def read_message(message: str, time_ms: int | None = None) -> CoordinatorEvent | None:
     """Returns the event of a message (a line without its prefix); None if no expression fits it."""
-    for event, pattern in _expressions("lines"):
-        if found := pattern.match(message):
-            return _event(event, found.groupdict(), time_ms)
-    return None
+    found = _matched("lines", message)
+    return None if found is None else _event(*found, time_ms)
 
 
-def _event(event: str, found: Mapping[str, str | None], time_ms: int | None) -> CoordinatorEvent:
-    fields = {name: value for name, value in found.items() if value is not None}
-    cause, client = None, None
+def _event(event: str, fields: dict[str, str], time_ms: int | None) -> CoordinatorEvent:
+    cause, said = None, None
     if event == "prepare":
-        cause, more = _reason(fields["reason"])
-        client = more.pop("client", None)
-        fields |= {name: value for name, value in more.items() if name not in fields}
+        cause, more = _matched("reasons", fields["reason"]) or (None, {})
+        said = _said(more.pop("client", ""))
+        fields = fields | more | fields  # the line's own values count
     elif event == "left":
-        client = fields.get("reason", "")
+        said = _said(fields.get("reason", ""))
     instance = fields.get("instance1", fields.get("instance"))
     generation = fields.get("generation", fields.get("epoch", ""))
     return CoordinatorEvent(
@@ -140,24 +137,22 @@ def _event(event: str, found: Mapping[str, str | None], time_ms: int | None) -> 
         fields.get("member", fields.get("member2")),
         None if instance in (None, "null", "None") else instance,
         cause,
-        None if event not in ("prepare", "left") else _said(client),
+        said,
         fields,
     )
 
 
-def _reason(text: str) -> tuple[str | None, dict[str, str]]:
-    for cause, pattern in _expressions("reasons"):
+def _said(reason: str) -> str:
+    found = _matched("client_reasons", reason.rstrip())
+    return reason.rstrip() if found is None else found[0]
+
+
+def _matched(table: str, text: str) -> tuple[str, dict[str, str]] | None:
+    """Returns the name and the groups of the first expression that fits; None if none fits."""
+    for name, pattern in _expressions(table):
         if found := pattern.match(text):
-            return cause, {k: v for k, v in found.groupdict().items() if v is not None}
-    return None, {}
-
-
-def _said(client: str | None) -> str:
-    text = (client or "").rstrip()
-    for said, pattern in _expressions("client_reasons"):
-        if pattern.match(text):
-            return said
-    return text
+            return name, {key: one for key, one in found.groupdict().items() if one is not None}
+    return None
 
 
 @cache

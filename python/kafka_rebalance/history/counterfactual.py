@@ -258,7 +258,5 @@ def _plain(member: RecordedMember, name: str) -> Member:
 
 
 def _topic(inventory: Mapping[str, Topic], name: str, needed: int) -> Topic:
-    known = inventory.get(name)
-    if known is not None and known.partitions >= needed:
-        return known
-    return Topic(name, needed, None, known.topic_id if known is not None else None)
+    known = inventory.get(name) or Topic(name, 0)
+    return known if known.partitions >= needed else Topic(name, needed, None, known.topic_id)

@@ -32,27 +32,13 @@ from kafka_rebalance.group.ownership import Assignment
 from kafka_rebalance.group.spec import GroupSpec
 from kafka_rebalance.java.hash_map import Uuid
 from kafka_rebalance.plans.changes.member_table import in_table_order
-from kafka_rebalance.wire.broker_records import (
-    CurrentValue,
-    EpochValue,
-    MemberValue,
-    ShareCurrentValue,
-    ShareEpochValue,
-    ShareMemberValue,
-    ShareStateValue,
-    StreamsCurrentValue,
-    StreamsEpochValue,
-    StreamsMemberValue,
-    StreamsTargetValue,
-    TargetValue,
-    TaskIds,
-)
+from kafka_rebalance.wire import broker_records as wire
 from kafka_rebalance.wire.streams_groups import StreamsTopology
 
-AnyEpoch = EpochValue | ShareEpochValue | StreamsEpochValue
-AnyMember = MemberValue | ShareMemberValue | StreamsMemberValue
-AnyTarget = TargetValue | StreamsTargetValue
-AnyCurrent = CurrentValue | ShareCurrentValue | StreamsCurrentValue
+AnyEpoch = wire.EpochValue | wire.ShareEpochValue | wire.StreamsEpochValue
+AnyMember = wire.MemberValue | wire.ShareMemberValue | wire.StreamsMemberValue
+AnyTarget = wire.TargetValue | wire.StreamsTargetValue
+AnyCurrent = wire.CurrentValue | wire.ShareCurrentValue | wire.StreamsCurrentValue
 
 STANDBY_REPLICAS = "num.standby.replicas"
 
@@ -61,26 +47,26 @@ def given(value: AnyTarget | AnyCurrent | None) -> Sequence[Any]:
     """Returns the partitions (of each topic) or active tasks in a member's target or assignment."""
     if value is None:
         return ()
-    if isinstance(value, StreamsTargetValue | StreamsCurrentValue):
+    if isinstance(value, wire.StreamsTargetValue | wire.StreamsCurrentValue):
         return value.active
-    return value.topics if isinstance(value, TargetValue) else value.assigned
+    return value.topics if isinstance(value, wire.TargetValue) else value.assigned
 
 
 def to_revoke(value: AnyCurrent | None) -> Sequence[Any]:
     """Returns the partitions or tasks that a member was asked to revoke; none in share groups."""
-    if isinstance(value, StreamsCurrentValue):
+    if isinstance(value, wire.StreamsCurrentValue):
         return (*value.active_pending, *value.standby_pending, *value.warmup_pending)
-    return value.pending_revocation if isinstance(value, CurrentValue) else ()
+    return value.pending_revocation if isinstance(value, wire.CurrentValue) else ()
 
 
 def instance_of(value: AnyMember) -> str | None:
-    return None if isinstance(value, ShareMemberValue) else value.instance_id
+    return None if isinstance(value, wire.ShareMemberValue) else value.instance_id
 
 
 def rebalance_timeout_ms(value: AnyMember | None) -> int:
-    return (
-        -1 if value is None or isinstance(value, ShareMemberValue) else value.rebalance_timeout_ms
-    )
+    if value is None or isinstance(value, wire.ShareMemberValue):
+        return -1
+    return value.rebalance_timeout_ms
 
 
 def assignors_of(members: Iterable[AnyMember]) -> tuple[str, ...]:
@@ -91,11 +77,11 @@ def assignors_of(members: Iterable[AnyMember]) -> tuple[str, ...]:
     returned: no record shows the broker's default.
     """
     members = tuple(members)
-    if any(isinstance(one, ShareMemberValue) for one in members):
+    if any(isinstance(one, wire.ShareMemberValue) for one in members):
         return ("share/simple",)
-    if any(isinstance(one, StreamsMemberValue) for one in members):
+    if any(isinstance(one, wire.StreamsMemberValue) for one in members):
         return ("streams/sticky",)
-    named = Counter(one.server_assignor for one in members if isinstance(one, MemberValue))
+    named = Counter(one.server_assignor for one in members if isinstance(one, wire.MemberValue))
     del named[None]
     most = max(named.values(), default=0)
     names = [str(name) for name, count in named.items() if count == most]
@@ -103,17 +89,17 @@ def assignors_of(members: Iterable[AnyMember]) -> tuple[str, ...]:
 
 
 def pattern_of(value: AnyMember) -> str:
-    return (value.subscribed_topic_regex or "") if isinstance(value, MemberValue) else ""
+    return (value.subscribed_topic_regex or "") if isinstance(value, wire.MemberValue) else ""
 
 
 def topics_of(value: AnyMember) -> tuple[str, ...]:
     """Returns the topics that a member names; none in a streams group: its topology names them."""
-    return () if isinstance(value, StreamsMemberValue) else value.subscribed_topic_names
+    return () if isinstance(value, wire.StreamsMemberValue) else value.subscribed_topic_names
 
 
 def settings_of(value: AnyEpoch) -> tuple[tuple[str, str], ...]:
     """Returns the settings that affect a streams group's assignment; none in other groups."""
-    if not isinstance(value, StreamsEpochValue):
+    if not isinstance(value, wire.StreamsEpochValue):
         return ()
     topology = ("topology epoch", str(value.validated_topology_epoch))
     return (topology, *((one.key, one.value) for one in value.assignment_configs or ()))
@@ -121,7 +107,7 @@ def settings_of(value: AnyEpoch) -> tuple[tuple[str, str], ...]:
 
 def topic_of(run: Any, names: Mapping[Uuid, str]) -> str:
     """Returns a topic's name, or its id if that is unknown; for tasks, the subtopology's id."""
-    if isinstance(run, TaskIds):
+    if isinstance(run, wire.TaskIds):
         return run.subtopology_id
     return names.get(run.topic_id) or id_of(run.topic_id)
 
@@ -139,7 +125,7 @@ class EpochInputs(Frozen):
     current: Mapping[str, AnyCurrent]
     most: int
     patterns: Mapping[str, tuple[str, ...]]
-    state: ShareStateValue | None
+    state: wire.ShareStateValue | None
     settings: Mapping[str, str]
     topology: StreamsTopology | None
     names: Mapping[Uuid, str]
@@ -176,7 +162,7 @@ class EpochInputs(Frozen):
         for member in self.members:
             target = self.targets.get(member)
             sides = [(set(self.partitions(given(target), names)), set(answer.get(member, ())))]
-            if isinstance(target, StreamsTargetValue):
+            if isinstance(target, wire.StreamsTargetValue):
                 standby = answer.standby[member] if answer.standby is not None else ()
                 sides.append((set(self.partitions(target.standby, names)), set(standby)))
             for had, computed in sides:
@@ -200,8 +186,8 @@ class EpochInputs(Frozen):
         instance, current = instance_of(value), self.current.get(name)
         made = Member(name, tuple(topics), instance, value.client_id, value.client_host)
         made = replace(made, rack_id=value.rack_id or None)
-        if isinstance(value, StreamsMemberValue):
-            has = current if isinstance(current, StreamsCurrentValue) else None
+        if isinstance(value, wire.StreamsMemberValue):
+            has = current if isinstance(current, wire.StreamsCurrentValue) else None
             active, standby = (has.active, has.standby) if has else ((), ())
             tasks = (tuple(self.partitions(runs, names)) for runs in (active, standby))
             return replace(made, streams=StreamsMember(value.process_id, next(tasks), next(tasks)))
@@ -257,7 +243,7 @@ class EpochInputs(Frozen):
         counts: dict[Any, int] = {}
         for target in targets.values():
             for run in given(target):
-                of = run.subtopology_id if isinstance(run, TaskIds) else run.topic_id
+                of = run.subtopology_id if isinstance(run, wire.TaskIds) else run.topic_id
                 counts[of] = max(counts.get(of, 0), *(p + 1 for p in run.partitions), 0)
         return counts
 
@@ -275,7 +261,7 @@ class EpochInputs(Frozen):
 
     @property
     def has_tasks(self) -> bool:
-        return any(isinstance(one, StreamsMemberValue) for one in self.members.values())
+        return any(isinstance(one, wire.StreamsMemberValue) for one in self.members.values())
 
     def _subtopologies(self) -> Iterator[Subtopology]:
         if self.topology is None:

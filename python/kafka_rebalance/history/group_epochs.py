@@ -32,18 +32,7 @@ from typing import Any, NamedTuple
 from kafka_rebalance.errors import WireError
 from kafka_rebalance.group.model import TopicPartition
 from kafka_rebalance.java.hash_map import Uuid
-from kafka_rebalance.wire.broker_records import (
-    BrokerRecord,
-    MemberValue,
-    PatternValue,
-    RecordKey,
-    RecordType,
-    ShareCurrentValue,
-    ShareStateValue,
-    StreamsCurrentValue,
-    TargetEpochValue,
-    decode_record,
-)
+from kafka_rebalance.wire import broker_records as wire
 from kafka_rebalance.wire.consumer_protocol import AssignmentData, Subscription
 from kafka_rebalance.wire.streams_groups import StreamsTopology
 
@@ -66,7 +55,7 @@ from .epoch_inputs import (
 )
 from .group_history import GroupHistory
 from .group_log import RecordedGeneration, RecordedMember
-from .recorded import CAUSE_RANK, Cause, NamedMember, RecordedRebalance, Revocation
+from .recorded import Cause, NamedMember, RecordedRebalance, Revocation, by_rank
 from .records import OffsetsRecord
 
 SESSION_MS = 45_000
@@ -76,10 +65,12 @@ streams groups; no record contains a group's session timeout."""
 Sessions = int | Mapping[str, int]
 """The session timeout of all groups, or group -> its timeout; other groups have the default."""
 
-_TYPES = {int(one): one for one in RecordType}
+_TYPES = {int(one): one for one in wire.RecordType}
 _STATIC_LEAVE = -2  # the member epoch of a static member that has left and may come back
 
-_Row = tuple[RecordedRebalance, RecordedGeneration | None]
+Row = tuple[RecordedRebalance, RecordedGeneration | None]
+"""A row with its record's generation, or with None if that is unreadable or not needed later."""
+
 _Partitions = frozenset[TopicPartition]
 
 
@@ -132,7 +123,7 @@ class GroupEpochs:
         self._old: dict[str, AnyTarget] = {}  # the targets of the previous epoch
         self._current: dict[str, AnyCurrent] = {}
         self._ready: _Partitions = frozenset()  # partitions whose share state is initialised
-        self._state: ShareStateValue | None = None
+        self._state: wire.ShareStateValue | None = None
         self._added: dict[str, int] = {}  # topics whose new partitions a share group found
         self._patterns: dict[str, tuple[str, ...]] = {}
         self._topology: StreamsTopology | None = None
@@ -141,7 +132,7 @@ class GroupEpochs:
         self._open: _Epoch | None = None
         self._last: _Epoch | None = None
         self._replaced: OffsetsRecord | None = None  # the record of a static member's new id
-        self._row: _Row | None = None
+        self._row: Row | None = None
         self._way = _Reconciliation(0)
 
     def commit(self, times: Commits) -> None:
@@ -161,10 +152,10 @@ class GroupEpochs:
             if tp.topic in (*one.source_topics, *repartitioned):
                 yield TopicPartition(one.subtopology_id, tp.partition)
 
-    def add(self, record: OffsetsRecord) -> Iterator[_Row]:
-        """Yields the rows that this record completes; an unreadable record becomes an error row."""
+    def add(self, record: OffsetsRecord) -> Iterator[Row]:
+        """Yields the rows that this record completes; an unreadable record has an error row."""
         try:
-            read = decode_record(record.key, record.value)
+            read = wire.decode_record(record.key, record.value)
         except WireError as error:
             key = read_group_key(record.key)
             if key is not None:
@@ -190,18 +181,18 @@ class GroupEpochs:
         else:
             self._of_topics(name, read.value, record.timestamp_ms)
 
-    def end(self) -> Iterator[_Row]:
+    def end(self) -> Iterator[Row]:
         """Called after the last record: yields the row of the last epoch."""
         if self._replaced is not None:
             yield from self._written_again(self._replaced)
         yield from self._close()
 
-    def _of_epoch(self, read: BrokerRecord, record: OffsetsRecord) -> Iterator[_Row]:
+    def _of_epoch(self, read: wire.BrokerRecord, record: OffsetsRecord) -> Iterator[Row]:
         yield from self._close(record.timestamp_ms)
         self._replaced = None
         converted = self._history.broker_group(read.key, record)
         if read.value is None:
-            self._history.forget_members()
+            self._history.forget()
             self._begin()
             return
         again = tuple(self._rewritten)
@@ -233,7 +224,7 @@ class GroupEpochs:
         self._history.heard(name, record.timestamp_ms)
 
     def _of_topics(self, name: str, value: Any, time_ms: int) -> None:
-        if isinstance(value, ShareStateValue):
+        if isinstance(value, wire.ShareStateValue):
             # A heartbeat that finds new partitions writes an epoch first; they explain that epoch.
             topics = {tp.topic for tp in self._ready}
             new = (one for one in value.initializing if one.topic_name in topics)
@@ -242,7 +233,7 @@ class GroupEpochs:
                 self._row = (self._with_added(self._row[0]), self._row[1])
             self._names.update({one.topic_id: one.topic_name for one in value.initialized})
             self._state, self._ready = value, self._partitions(value.initialized)
-        elif isinstance(value, PatternValue):
+        elif isinstance(value, wire.PatternValue):
             self._patterns[name] = value.topics
         elif isinstance(value, StreamsTopology):
             self._topology = value
@@ -262,7 +253,7 @@ class GroupEpochs:
             if self._replaced is not None:  # the member had this target under its old id
                 self._old[name] = value
 
-    def _of_targets(self, value: TargetEpochValue | None, time_ms: int) -> None:
+    def _of_targets(self, value: wire.TargetEpochValue | None, time_ms: int) -> None:
         """Called when an epoch's targets are written; `value` is None when the last member left."""
         inputs = None
         epoch = self._open.value if self._open is not None else None
@@ -284,7 +275,7 @@ class GroupEpochs:
 
     def _of_current(self, name: str, value: AnyCurrent | None, time_ms: int) -> None:
         old, owned = self._owned(self._current.get(name)), self._owned(value)
-        if not isinstance(value or self._current.get(name), ShareCurrentValue):
+        if not isinstance(value or self._current.get(name), wire.ShareCurrentValue):
             self._free |= dict.fromkeys(old - owned, time_ms)
         pending = to_revoke(value)
         if name in self._asked and not pending:
@@ -294,12 +285,12 @@ class GroupEpochs:
             limit = rebalance_timeout_ms(self._members.get(name))
             if value is None and 0 <= limit <= time_ms - since_ms:
                 told = f"asked to revoke, and did not within {limit / 1000:.1f} s"
-                self._history.known(name, Cause("timed out", "likely", (name,), told))
+                self._history.timed_out(name, told)
         if value is None:
             gone = self._current.pop(name, None)
             if gone is not None and gone.member_epoch == _STATIC_LEAVE:
                 told = "left to be restarted, and did not come back within its session"
-                self._history.known(name, Cause("timed out", "likely", (name,), told))
+                self._history.timed_out(name, told)
             return
         self._current[name] = value
         self._history.heard(name, time_ms)
@@ -336,7 +327,7 @@ class GroupEpochs:
         for task, times in epoch.commits.of_tasks.items():
             self._history.commits.add(times, task)
 
-    def _close(self, next_ms: int | None = None) -> Iterator[_Row]:
+    def _close(self, next_ms: int | None = None) -> Iterator[Row]:
         """Yields the row of the last epoch; at `next_ms`, the next one begins."""
         if self._open is not None:
             self._complete(self._open.record.timestamp_ms)
@@ -370,7 +361,7 @@ class GroupEpochs:
             else one
             for one in row.causes
         ]
-        return replace(row, causes=tuple(sorted(causes, key=lambda one: CAUSE_RANK[one.kind])))
+        return replace(row, causes=by_rank(causes))
 
     def _with_clients(self, row: RecordedRebalance) -> RecordedRebalance:
         named = {one: None for cause in row.causes for one in cause.members}
@@ -378,7 +369,7 @@ class GroupEpochs:
         known = (NamedMember(m, self._clients[m].client_id) for m in named if m in self._clients)
         return replace(row, clients=tuple(known))
 
-    def _written_again(self, record: OffsetsRecord) -> Iterator[_Row]:
+    def _written_again(self, record: OffsetsRecord) -> Iterator[Row]:
         self._replaced = None
         if self._last is None or self._open is not None:
             return
@@ -394,7 +385,7 @@ class GroupEpochs:
         key = read_group_key(record.key)
         assert key is not None
         assignors = assignors_of(epoch.members.values())
-        is_named = any(isinstance(one, MemberValue) and one.server_assignor for _, one in members)
+        is_named = any(getattr(one, "server_assignor", None) for _, one in members)
         return RecordedGeneration(
             key.group_id,
             record.partition,
@@ -420,7 +411,7 @@ class GroupEpochs:
 
     def _member(self, name: str, value: AnyMember, group_id: str) -> RecordedMember:
         current, target = self._current.get(name), self._targets.get(name)
-        classic = value.classic if isinstance(value, MemberValue) else None
+        classic = value.classic if isinstance(value, wire.MemberValue) else None
         # A pattern counts as a topic: if one more topic matches it, the subscription is unchanged.
         topics = (*topics_of(value), *filter(None, [pattern_of(value)]))
         return RecordedMember(
@@ -435,10 +426,9 @@ class GroupEpochs:
         )
 
     def _owned(self, value: AnyCurrent | None) -> _Partitions:
-        active = (
-            value.active_pending if isinstance(value, StreamsCurrentValue) else to_revoke(value)
-        )
-        return self._partitions((*given(value), *active))
+        if isinstance(value, wire.StreamsCurrentValue):
+            return self._partitions((*value.active, *value.active_pending))
+        return self._partitions((*given(value), *to_revoke(value)))
 
     def _partitions(self, runs: Any) -> _Partitions:
         return frozenset(
@@ -448,10 +438,10 @@ class GroupEpochs:
         )
 
 
-def read_group_key(key: bytes) -> RecordKey | None:
-    """Returns type and group id in a key of a broker-assigned group; None for other keys."""
+def read_group_key(key: bytes) -> wire.RecordKey | None:
+    """Returns type and group id in a key of a group whose broker assigns; None for other keys."""
     kind = _TYPES.get(int.from_bytes(key[:2], signed=True)) if len(key) > 3 else None
     length = int.from_bytes(key[2:4], signed=True)
     if kind is None or length < 0:
         return None
-    return RecordKey(kind, key[4 : 4 + length].decode("utf-8", "replace"))
+    return wire.RecordKey(kind, key[4 : 4 + length].decode("utf-8", "replace"))

@@ -32,7 +32,7 @@ A rebalance can have many causes: a row lists them all, in the order of `recorde
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from kafka_rebalance.wire.broker_records import RecordKey
 from kafka_rebalance.wire.group_records import OffsetsRecord
@@ -40,11 +40,11 @@ from kafka_rebalance.wire.group_records import OffsetsRecord
 from .departures import CommitsSeen, departure
 from .group_log import Members, RecordedGeneration, RecordedMember
 from .recorded import (
-    CAUSE_RANK,
     BackMember,
     Cause,
     Certainty,
     RecordedRebalance,
+    by_rank,
     moves_between,
     resubscribed,
 )
@@ -71,6 +71,13 @@ class _Gone(NamedTuple):
     time_ms: int
     last_commit_ms: int | None
 
+    def returned(self, member: RecordedMember, now_ms: int) -> BackMember:
+        identity, is_static = member.group_instance_id, member.group_instance_id is not None
+        absent_ms, committed_ms = now_ms - self.time_ms, self.last_commit_ms
+        silent_ms = None if committed_ms is None else now_ms - committed_ms
+        named = (self.member_id, member.member_id, identity or member.client_id)
+        return BackMember(*named, is_static, absent_ms, silent_ms)
+
 
 class _Diff(NamedTuple):
     """The differences between the members of two records: who came, disappeared or came back."""
@@ -93,11 +100,12 @@ class GroupHistory:
         self.whole_from = whole_from
         self._gone: dict[tuple[str, ...], list[_Gone]] = {}
         self._deleted_ms: int | None = None  # time of the last tombstone
-        self._by_broker = False  # whether the last record is one of a broker-assigned group
-        self._classic: RecordedGeneration | None = None  # the last generation before a deletion
-        self._forget()
+        self._by_broker = False  # whether the last record is one of a group whose broker assigns
+        self._classic: RecordedGeneration | None = None  # the last generation, if deleted
+        self.forget()
 
-    def _forget(self) -> None:
+    def forget(self) -> None:
+        """Called when a group whose broker assigns is deleted."""
         self._before: RecordedGeneration | Callable[[Members], RecordedGeneration] | None = None
         self.members = Members()
         self._before_ms = 0  # time of the last row
@@ -130,7 +138,7 @@ class GroupHistory:
     def tombstone(self, time_ms: int) -> None:
         """Called when the group is deleted: generations restart at 1, but members may come back."""
         self._deleted_ms, self._classic = time_ms, self.newest
-        self._forget()
+        self.forget()
 
     def broker_group(self, key: RecordKey, record: OffsetsRecord) -> RecordedRebalance | None:
         """Called for an epoch of a broker-assigned group; returns a conversion's row, if any."""
@@ -149,28 +157,24 @@ class GroupHistory:
         diff = self._compare(self._classic, first, first.joined_ms)
         self._before, self._before_ms, self._classic = first, first.joined_ms, None
         self._kinds = {"converted"}
-        left = tuple(one.member_id for one in diff.left)
+        left = _ids(diff.left)
         gone = Cause("gone", "unknown", left, "missing after the conversion")
         return replace(row, left=left, causes=(*row.causes, gone)) if left else row
-
-    def forget_members(self) -> None:
-        """Called when a broker-assigned group is deleted."""
-        self._forget()
 
     def heard(self, member_id: str, time_ms: int) -> None:
         """Called for a record that only this member's heartbeat can cause: its session restarts."""
         self._armed[member_id] = time_ms
 
-    def known(self, member_id: str, cause: Cause) -> None:
-        """Called before the record that lacks a member, if other records show why it is gone."""
-        self._known[member_id] = cause
+    def timed_out(self, member_id: str, told: str) -> None:
+        """Called before the record that lacks a member, if other records show that it timed out."""
+        self._known[member_id] = Cause("timed out", "likely", (member_id,), told)
 
     def record(self, now: RecordedGeneration) -> RecordedRebalance:
         before = self.newest
         if before is not None and (
             now.generation_id < before.generation_id or now.group_type != before.group_type
         ):
-            self._forget()
+            self.forget()
             before = None
         if before is not None and now.members is before.members and now.protocol == before.protocol:
             vars(now).update(vars(before) | vars(now))  # reuses cached values: they are equal
@@ -178,26 +182,34 @@ class GroupHistory:
         now_ms = now.written_ms if again else now.joined_ms
         gap, gap_reason = self._gap(before, now)
         diff = self._compare(before, now, now_ms)
-        if before is not None and again:
-            causes = _written_again(diff)
-        else:
-            is_known = gap_reason in ("", _NEVER_SYNCED)
-            causes = tuple(self._causes(before, now, diff, is_known=is_known))
+        is_known = gap_reason in ("", _NEVER_SYNCED)
+        found = _written_again(diff) if again else self._causes(before, now, diff, is_known)
+        causes = by_rank(found)
         seconds = (now_ms - self._before_ms) / 1000 if before is not None else None
-        causes = tuple(sorted(causes, key=lambda one: CAUSE_RANK[one.kind]))
-        self._remember(before, now, causes, diff, again=again)
+        self._remember(before, now, causes, diff, again)
         self._before_ms = now_ms
         self._by_broker, self._deleted_ms = now.group_type != "classic", None
-        return _row(
-            before,
-            now,
-            diff,
-            time_ms=now_ms,
+        place = (now.group_id, now.partition, now.offset, now_ms, now.written_ms)
+        named = (now.generation_id, now.protocol_type, now.protocol, now.leader)
+        return RecordedRebalance(
+            *place,
+            *named,
+            now.leader_library,
+            members=len(now.members),
+            partitions=len(now.owners),
+            idle=now.idle,
+            joined=_ids(diff.joined),
+            left=_ids(diff.left),
+            back=tuple(diff.back),
+            resubscribed=diff.resubscribed,
+            **moves_between(before, now)._asdict(),
             seconds=seconds,
-            causes=causes,
+            emptied=before is not None and not before.members and before.generation_id > 0,
             gap=gap,
             gap_reason=gap_reason,
             again=again,
+            causes=causes,
+            group_type=now.group_type,
         )
 
     def _gap(self, before: RecordedGeneration | None, now: RecordedGeneration) -> tuple[int, str]:
@@ -244,7 +256,7 @@ class GroupHistory:
             if (found := self._taken(member, now_ms)) is None:
                 joined.append(member)
             else:
-                back.append(_returned(found, member, now_ms))
+                back.append(found.returned(member, now_ms))
         returned = {one.old for one in back}
         left = [member for member in went if member.member_id not in returned]
         changed = resubscribed(before, now) if before is not None else ()
@@ -262,7 +274,6 @@ class GroupHistory:
         before: RecordedGeneration | None,
         now: RecordedGeneration,
         diff: _Diff,
-        *,
         is_known: bool,
     ) -> Iterator[Cause]:
         if before is None and now.generation_id == 0 and not now.members:
@@ -274,7 +285,7 @@ class GroupHistory:
         elif before is None or not before.members:
             yield Cause("started", members=tuple(now.by_id))
         else:
-            found = [*self._of_members(before, now, diff, is_known=is_known)]
+            found = [*self._of_members(before, now, diff, is_known)]
             found += self._of_topics(before, now, diff.resubscribed)
             if before.rejoin_ms:
                 found += _asked(before, now, "likely" if found or diff.back else "exact")
@@ -285,10 +296,10 @@ class GroupHistory:
             yield _back(diff.back, now)
 
     def _of_members(
-        self, before: RecordedGeneration, now: RecordedGeneration, diff: _Diff, *, is_known: bool
+        self, before: RecordedGeneration, now: RecordedGeneration, diff: _Diff, is_known: bool
     ) -> Iterator[Cause]:
         if diff.joined:
-            yield Cause("joined", members=tuple(one.member_id for one in diff.joined))
+            yield Cause("joined", members=_ids(diff.joined))
         for member in diff.left:
             armed_ms = self._armed.get(member.member_id, before.joined_ms)
             cause = self._known.get(member.member_id) or departure(
@@ -298,7 +309,7 @@ class GroupHistory:
                 cause = Cause("gone", "unknown", cause.members, "records before it are missing")
             yield cause
         if diff.restarted:
-            yield Cause("static restart", members=tuple(one.member_id for one in diff.restarted))
+            yield Cause("static restart", members=_ids(diff.restarted))
         if before.must_revoke:
             missed = [one for one in before.must_revoke if one in self._missed]
             who = ", ".join(missed)
@@ -366,7 +377,6 @@ class GroupHistory:
         now: RecordedGeneration,
         causes: Iterable[Cause],
         diff: _Diff,
-        *,
         again: bool,
     ) -> None:
         self._kinds = {cause.kind for cause in causes}
@@ -417,9 +427,13 @@ def _changed(before: Sequence[tuple[str, str]], now: Sequence[tuple[str, str]]) 
     return ", ".join(f"{name}: {old.get(name, 'not set')} to {value}" for name, value in new)
 
 
-def _written_again(diff: _Diff) -> tuple[Cause, ...]:
-    ids = tuple(member.member_id for member in diff.restarted)
-    return (Cause("static restart", members=ids) if ids else Cause("written again"),)
+def _written_again(diff: _Diff) -> Iterator[Cause]:
+    ids = _ids(diff.restarted)
+    yield Cause("static restart", members=ids) if ids else Cause("written again")
+
+
+def _ids(members: Iterable[RecordedMember]) -> tuple[str, ...]:
+    return tuple(member.member_id for member in members)
 
 
 def _back(back: Sequence[BackMember], now: RecordedGeneration) -> Cause:
@@ -428,18 +442,6 @@ def _back(back: Sequence[BackMember], now: RecordedGeneration) -> Cause:
     is_sure = all(identities[now.by_id[one.new].identity] == 1 for one in back)
     absent = ", ".join(f"{one.identity} after {one.absent_ms / 1000:.1f} s" for one in back)
     return Cause("rejoined", "exact" if is_sure else "likely", tuple(b.new for b in back), absent)
-
-
-def _returned(gone: _Gone, member: RecordedMember, now_ms: int) -> BackMember:
-    committed = gone.last_commit_ms
-    return BackMember(
-        gone.member_id,
-        member.member_id,
-        member.group_instance_id or member.client_id,
-        member.group_instance_id is not None,
-        now_ms - gone.time_ms,
-        None if committed is None else now_ms - committed,
-    )
 
 
 def _missed(before: RecordedGeneration, now: RecordedGeneration) -> dict[str, int]:
@@ -455,33 +457,3 @@ def _missed(before: RecordedGeneration, now: RecordedGeneration) -> dict[str, in
         if member_id in now.must_revoke
         and now.by_id[member_id].claims - before.by_id[member_id].assigned
     }
-
-
-def _row(
-    before: RecordedGeneration | None, now: RecordedGeneration, diff: _Diff, **inferred: Any
-) -> RecordedRebalance:
-    moves = moves_between(before, now)
-    return RecordedRebalance(
-        group_id=now.group_id,
-        partition=now.partition,
-        offset=now.offset,
-        written_ms=now.written_ms,
-        generation_id=now.generation_id,
-        protocol_type=now.protocol_type,
-        protocol=now.protocol,
-        leader=now.leader,
-        leader_library=now.leader_library,
-        members=len(now.members),
-        partitions=len(now.owners),
-        idle=now.idle,
-        joined=tuple(member.member_id for member in diff.joined),
-        left=tuple(member.member_id for member in diff.left),
-        back=tuple(diff.back),
-        resubscribed=diff.resubscribed,
-        moved=moves.moved,
-        gained=moves.gained,
-        revoked=moves.revoked,
-        emptied=before is not None and not before.members and before.generation_id > 0,
-        group_type=now.group_type,
-        **inferred,
-    )

@@ -237,13 +237,5 @@ def _member(fields: Any, subscription: Subscription | None, *, is_consumer: bool
             assignment = decode_assignment(given) if given else None
         except WireError:
             subscription = assignment = None
-    return RecordedMember(
-        name,
-        instance_id,
-        client_id,
-        client_host,
-        session_ms,
-        rebalance_ms,
-        subscription,
-        assignment,
-    )
+    named = (name, instance_id, client_id, client_host)
+    return RecordedMember(*named, session_ms, rebalance_ms, subscription, assignment)

@@ -28,7 +28,7 @@ from kafka_rebalance.group.field_paths import a_type, each_of
 
 from .coordinator_log import CoordinatorEvent, CoordinatorLog
 from .group_history import AFTER_EFFECT_MS
-from .recorded import CAUSE_RANK, Cause, RecordedRebalance
+from .recorded import Cause, RecordedRebalance, by_rank
 
 ZONES_MS = 15 * 60_000
 """Time zones differ by a multiple of this."""
@@ -118,7 +118,7 @@ def with_events(
             row = replace(row, causes=_causes(row, lines, seen[row.group_id], soon_ms))
         elif row.group_type != "classic":
             causes = (_departed(one, row, departures) for one in row.causes)
-            row = replace(row, causes=_by_rank(causes))
+            row = replace(row, causes=by_rank(causes))
         seen[row.group_id] |= named | set(row.joined) | {one.new for one in row.back}
         written[row.group_id] = row.written_ms
         found.append(row)
@@ -192,10 +192,6 @@ def _departed(cause: Cause, row: RecordedRebalance, departures: _Departures) -> 
     return near[-1] if near else cause
 
 
-def _by_rank(causes: Iterable[Cause]) -> tuple[Cause, ...]:
-    return tuple(sorted(causes, key=lambda one: CAUSE_RANK[one.kind]))
-
-
 def _nearest(rounds: Sequence[tuple[int, RoundLines]], row: RecordedRebalance) -> RoundLines | None:
     """Returns the lines within 10 s of the record: others may be of a deleted group of this id."""
     near = min(rounds, key=lambda one: abs(one[0] - row.written_ms), default=None)
@@ -224,7 +220,7 @@ def _causes(
     if lines.late_writes:
         told = f"{lines.late_writes} writes of its timers failed: is a replica down?"
         more.append(Cause("coordinator", "log", (), told))
-    return (*_by_rank(causes), *more)
+    return (*by_rank(causes), *more)
 
 
 def _asked(cause: Cause, asked: CoordinatorEvent, soon_ms: int) -> Cause:

@@ -17,9 +17,9 @@ commit: an upper bound. Without a commit, it is measured from the first record w
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict
-from itertools import pairwise
+from itertools import chain, groupby, pairwise
 from typing import Any, Literal
 
 from kafka_rebalance.frozen import Frozen
@@ -75,16 +75,12 @@ def find_patterns(
     for row in each_of(rows, "rows", RecordedRebalance, "rebalance_history returns them"):
         if row.is_rebalance:
             groups[row.group_id].append(row)
+    kinds = (_rolling, _flapping, _new_ids, _never_settles, _never_warm, _idle)
     found: list[Pattern] = []
     for group in groups.values():
         group.sort(key=lambda row: row.time_ms)
         found += _storms(group, storm, window_ms)
-        found += _rolling(group)
-        found += _flapping(group)
-        found += _new_ids(group)
-        found += _never_settles(group)
-        found += _never_warm(group)
-        found += _idle(group)
+        found += chain.from_iterable(find(group) for find in kinds)
     return found
 
 
@@ -264,31 +260,32 @@ def session_for(back: Sequence[BackMember]) -> int:
 
 
 def _never_settles(rows: Sequence[RecordedRebalance]) -> Iterator[Pattern]:
-    run: list[RecordedRebalance] = []
-    for row in [*rows, None]:
-        if row is not None and row.cause == "second round":
-            run.append(row)
-            continue
-        if run and len(run) > max(one.members for one in run):
+    for run in _runs(rows, lambda row: row.cause == "second round"):
+        if len(run) > max(one.members for one in run):
             told = f"{len(run)} second rounds in a row, in a group of {run[-1].members} members"
             yield _pattern("never settles", run, told, "plan --explain shows why a partition moves")
-        run = []
 
 
 def _never_warm(rows: Sequence[RecordedRebalance]) -> Iterator[Pattern]:
-    run: list[RecordedRebalance] = []
-    for row in [*rows, None]:
-        if row is not None and row.cause == "probing" and not row.moved + row.gained + row.revoked:
-            run.append(row)
-            continue
+    instead = (
+        "describe names the tasks and how far behind they are, explain TASK what they wait for; a "
+        "larger acceptable.recovery.lag ends it, or a faster restore"
+    )
+    for run in _runs(rows, _moves_nothing):
         if len(run) >= NEVER_WARM:
             told = f"{len(run)} probing rebalances in a row moved no task: copies are not caught up"
-            instead = (
-                "describe names the tasks and how far behind they are, explain TASK what they wait "
-                "for; a larger acceptable.recovery.lag ends it, or a faster restore"
-            )
             yield _pattern("never warm", run, told, instead)
-        run = []
+
+
+def _moves_nothing(row: RecordedRebalance) -> bool:
+    return row.cause == "probing" and not row.moved + row.gained + row.revoked
+
+
+def _runs(
+    rows: Sequence[RecordedRebalance], is_one: Callable[[RecordedRebalance], bool]
+) -> list[list[RecordedRebalance]]:
+    """Returns the rows that `is_one` accepts; those with no other row between them are one run."""
+    return [list(run) for accepted, run in groupby(rows, is_one) if accepted]
 
 
 def _idle(rows: Sequence[RecordedRebalance]) -> Iterator[Pattern]:

@@ -7,9 +7,9 @@ static member that restarts under a new member id is the same owner; any other m
 is not.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import Any, Literal, NamedTuple
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple, TypeVar
 
 from .group_log import RecordedGeneration, RecordedMember
 
@@ -43,8 +43,9 @@ CAUSES = {
 }
 """Each cause in words, the most important first."""
 
+_Key = TypeVar("_Key")
 _NONE = ("created", "converted")
-CAUSE_RANK = {kind: rank for rank, kind in enumerate(CAUSES)}
+_RANK = {kind: rank for rank, kind in enumerate(CAUSES)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +60,10 @@ class Cause:
     def __post_init__(self) -> None:
         if self.kind not in CAUSES:
             raise ValueError(f"{self.kind}: not a cause")
+
+
+def by_rank(causes: Iterable[Cause]) -> tuple[Cause, ...]:
+    return tuple(sorted(causes, key=lambda one: _RANK[one.kind]))
 
 
 class BackMember(NamedTuple):
@@ -153,7 +158,7 @@ class RecordedRebalance:
     gap: int = 0
     gap_reason: str = ""
     again: bool = False
-    causes: tuple[Cause, ...] = field(default=())
+    causes: tuple[Cause, ...] = ()
     error: str | None = None
     group_type: str = "classic"
     revocations: tuple[Revocation, ...] = ()
@@ -193,8 +198,11 @@ def moves_between(before: RecordedGeneration | None, after: RecordedGeneration) 
     if after.group_type == "share":
         had = before.owned if before is not None else frozenset()
         return Moves(0, len(after.owned - had), len(had - after.owned))
-    old = before.owners if before is not None else {}
-    new = after.owners
+    return moves_of(before.owners if before is not None else {}, after.owners)
+
+
+def moves_of(old: Mapping[_Key, object], new: Mapping[_Key, object]) -> Moves:
+    """Returns the differences between two mappings from a partition to its owner."""
     if old is new or old == new:
         return Moves(0, 0, 0)
     moved = sum(old[tp] != owner for tp, owner in new.items() if tp in old)

@@ -13,7 +13,7 @@ import sys
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from kafka_rebalance.errors import GroupError, MissingExtra
 from kafka_rebalance.group.line_files import MAX_LINE_BYTES, TOO_LONG, Source, read_lines
@@ -36,11 +36,8 @@ def read_records(*paths: str) -> Iterator[OffsetsRecord]:
             yield from _lines(path, sys.stdin.buffer)
         elif is_parquet(path):
             yield from _parquet(path)
-        elif path.endswith(".gz"):
-            with gzip.open(path) as source:
-                yield from _lines(path, source)
         else:
-            with Path(path).open("rb") as source:
+            with gzip.open(path) if path.endswith(".gz") else Path(path).open("rb") as source:
                 yield from _lines(path, source)
 
 
@@ -69,15 +66,12 @@ def _record(line: bytes) -> OffsetsRecord:
     fields = json.loads(line)
     if not isinstance(fields, dict):
         raise TypeError("not an object")
-    numbers = [_number(fields, name) for name in _NUMBERS]
+    for name in _NUMBERS:
+        if type(fields[name]) is not int:
+            raise TypeError(f"{name}: not a whole number")
     key, value = (_bytes(fields[name], name) for name in ("key", "value"))
-    return OffsetsRecord(numbers[0], numbers[1], numbers[2], key or b"", value)
-
-
-def _number(fields: dict[str, Any], name: str) -> int:
-    if type(fields[name]) is not int:
-        raise TypeError(f"{name}: not a whole number")
-    return int(fields[name])
+    partition, offset, timestamp_ms = (fields[name] for name in _NUMBERS)
+    return OffsetsRecord(partition, offset, timestamp_ms, key or b"", value)
 
 
 def _bytes(text: str | None, name: str) -> bytes | None:
@@ -139,7 +133,10 @@ def _check_types(path: str, schema: "pyarrow.Schema") -> None:
 
 
 def _values(path: str, name: str, column: "pyarrow.Array") -> "pyarrow.Array":
-    """Returns a column with its type in Kafka. Errors: GroupError for a null in a number column."""
+    """Returns a column with its type in Kafka: a time is in milliseconds since 1970, UTC.
+
+    Errors: GroupError for a null in a number column.
+    """
     import pyarrow
 
     if name not in _NUMBERS:
@@ -147,18 +144,8 @@ def _values(path: str, name: str, column: "pyarrow.Array") -> "pyarrow.Array":
     if column.null_count:
         problem = "null in a row; each record has one, so leave that row out"
         raise GroupError(path, f"column {name}: {problem}")
-    return _milliseconds(column) if name == "timestamp" else column.cast(pyarrow.int64())
-
-
-def _milliseconds(column: "pyarrow.Array") -> "pyarrow.Array":
-    """Returns times as in Kafka: milliseconds since 1970, UTC.
-
-    Arrow counts from 1970 in UTC, whatever the column's zone. Times are not converted by Python's
-    datetime: it treats a time without a zone as local time, but Spark writes UTC without a zone.
-    """
-    import pyarrow
-
     if pyarrow.types.is_timestamp(column.type):
-        zone = column.type.tz
-        column = column.cast(pyarrow.timestamp("ms", zone), safe=False)
+        # Arrow counts from 1970 in UTC, whatever the column's zone. Python's datetime would treat a
+        # time without a zone as local time, but Spark writes UTC without a zone.
+        column = column.cast(pyarrow.timestamp("ms", column.type.tz), safe=False)
     return column.cast(pyarrow.int64())

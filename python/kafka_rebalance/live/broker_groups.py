@@ -30,20 +30,9 @@ from typing import Any, NamedTuple
 from kafka_rebalance.errors import GroupError, WireError
 from kafka_rebalance.group.model import in_runs, quoted
 from kafka_rebalance.java.regular_expressions import InvalidPattern, compiled
-from kafka_rebalance.wire.broker_groups import (
-    BrokerGroup,
-    BrokerMember,
-    ConsumerGroupDescribe,
-    ConsumerGroupDescribeResponse,
-    ShareGroupDescribeResponse,
-)
+from kafka_rebalance.wire import broker_groups as wire
+from kafka_rebalance.wire import streams_groups as streams
 from kafka_rebalance.wire.layout import layout_of
-from kafka_rebalance.wire.streams_groups import (
-    DescribedStreamsGroup,
-    DescribedStreamsMember,
-    DescribedSubtopology,
-    StreamsGroupDescribeResponse,
-)
 
 from .cluster import admin_client
 from .raw_requests import ask_broker
@@ -68,19 +57,13 @@ class DescribeApi(NamedTuple):
 
 # Version 1 of StreamsGroupDescribe adds a description of the topology, which is not needed here.
 DESCRIBE_APIS = {
-    "consumer": DescribeApi(69, (0, 1), ConsumerGroupDescribeResponse),
-    "share": DescribeApi(77, (1, 1), ShareGroupDescribeResponse),
-    "streams": DescribeApi(89, (0, 0), StreamsGroupDescribeResponse),
+    "consumer": DescribeApi(69, (0, 1), wire.ConsumerGroupDescribeResponse),
+    "share": DescribeApi(77, (1, 1), wire.ShareGroupDescribeResponse),
+    "streams": DescribeApi(89, (0, 0), streams.StreamsGroupDescribeResponse),
 }
 """Type of a group -> the request that describes it."""
 
-Described = BrokerGroup | DescribedStreamsGroup
-
-_ASSIGNORS = {
-    ("consumer", "uniform"): "consumer/uniform",
-    ("consumer", "range"): "consumer/range",
-    ("share", "simple"): "share/simple",
-}
+Described = wire.BrokerGroup | streams.DescribedStreamsGroup
 
 
 def described_groups(
@@ -90,32 +73,30 @@ def described_groups(
     # 1.
     incompatible = importlib.import_module("kafka.errors").IncompatibleBrokerVersion
     api = DESCRIBE_APIS[group_type]
-    found: dict[str, Described | GroupError]
+    body = describe_request(*group_ids)
     try:
-        answer = ask_broker(
-            admin, coordinator, api.api_key, api.versions, describe_request(*group_ids)
-        )
-        found = {group.group_id: group for group in api.read(*answer)}
+        answer = ask_broker(admin, coordinator, api.api_key, api.versions, body)
+        return {group.group_id: group for group in api.read(*answer)}
     except incompatible:
-        problem = f"{group_type}, and the broker is too old to describe it"
-        found = {group_id: GroupError("group_type", problem) for group_id in group_ids}
+        wrong = GroupError("group_type", f"{group_type}, and the broker is too old to describe it")
     except WireError as error:
-        found = {group_id: GroupError("group_id", str(error)) for group_id in group_ids}
-    return found
+        wrong = GroupError("group_id", str(error))
+    return dict.fromkeys(group_ids, wrong)
 
 
 def describe_request(*group_ids: str) -> bytes:
-    """Returns the body of a describe request; its bytes are the same for all types of groups."""
-    return layout_of(ConsumerGroupDescribe).written(ConsumerGroupDescribe(group_ids=group_ids))
+    """Returns the body of a describe request; its bytes are equal for all types of groups."""
+    request = wire.ConsumerGroupDescribe(group_ids=group_ids)
+    return layout_of(wire.ConsumerGroupDescribe).written(request)
 
 
-def has_pattern(group: BrokerGroup) -> bool:
+def has_pattern(group: wire.BrokerGroup) -> bool:
     return any(member.topic_regex is not None for member in group.members)
 
 
-def broker_line(group: BrokerGroup, topics: Iterable[str]) -> dict[str, Any]:
+def broker_line(group: wire.BrokerGroup, topics: Iterable[str]) -> dict[str, Any]:
     """Returns a contract line without the field `topics`; `topics` are all names in the cluster."""
-    named, members = sorted(topics), tuple[BrokerMember, ...](group.members)
+    named, members = sorted(topics), tuple[wire.BrokerMember, ...](group.members)
     patterns = {one.topic_regex for one in group.members}
     has_names = any(one.subscribed_topic_names for one in group.members)
     # A broker treats such subscriptions as different, even if their topics are equal. A line
@@ -126,22 +107,16 @@ def broker_line(group: BrokerGroup, topics: Iterable[str]) -> dict[str, Any]:
         "group_id": group.group_id,
         "generation_id": group.group_epoch,
         "assignment_epoch": group.assignment_epoch,
-        "assignor": _ASSIGNORS.get(
-            (group.group_type, group.assignor_name), f"{group.group_type}/{group.assignor_name}"
-        ),
+        "assignor": f"{group.group_type}/{group.assignor_name}",
         "topics": [],
         "members": [_member(one, named, f"members[{i}]") for i, one in enumerate(members)],
     }
 
 
-def _member(member: BrokerMember, topics: Sequence[str], at: str) -> dict[str, Any]:
+def _member(member: wire.BrokerMember, topics: Sequence[str], at: str) -> dict[str, Any]:
     # 2.
     target = member.assigned if member.target is None else member.target
-    line: dict[str, Any] = {
-        "member_id": member.member_id,
-        "group_instance_id": member.instance_id,
-        "client_id": member.client_id,
-        "client_host": member.client_host,
+    line = _identity(member) | {
         "topics": [*member.subscribed_topic_names, *_matched(member, topics, at)],
         "owned_partitions": in_runs(target, topics=member.owned_topics),
         "generation_id": member.member_epoch,
@@ -156,7 +131,7 @@ def _member(member: BrokerMember, topics: Sequence[str], at: str) -> dict[str, A
     return line
 
 
-def _matched(member: BrokerMember, topics: Sequence[str], at: str) -> list[str]:
+def _matched(member: wire.BrokerMember, topics: Sequence[str], at: str) -> list[str]:
     # 3.
     if member.topic_regex is None:
         return []
@@ -183,17 +158,12 @@ class StreamsSettings(NamedTuple):
 
 def streams_settings(admin: Any, group_ids: Collection[str]) -> dict[str, StreamsSettings]:
     """Returns group id -> settings, without groups whose settings this user may not read."""
-    resource = importlib.import_module("kafka.admin").ConfigResource
-    wanted = [resource("GROUP", one, [STANDBY_REPLICAS, ASSIGNOR_NAME]) for one in group_ids]
-    settings: Mapping[str, Any] = admin.describe_configs(wanted, config_filter="all")
+    read = _settings(admin, dict.fromkeys(group_ids, (STANDBY_REPLICAS, ASSIGNOR_NAME)))
     return {
         group_id: StreamsSettings(
-            int(found[STANDBY_REPLICAS]["value"]),
-            f"streams/{name}"
-            if (name := found.get(ASSIGNOR_NAME, {}).get("value"))
-            else "streams/sticky",
+            int(found[STANDBY_REPLICAS]), f"streams/{found.get(ASSIGNOR_NAME) or 'sticky'}"
         )
-        for group_id, found in settings.get("group", {}).items()
+        for group_id, found in read.items()
         if STANDBY_REPLICAS in found
     }
 
@@ -206,30 +176,36 @@ def group_sessions(
     Groups whose settings this user may not read are left out. Errors: ClusterError.
     """
     with admin_client(bootstrap_server, configs) as admin:
-        resource = importlib.import_module("kafka.admin").ConfigResource
         names = {
-            one["group_id"]: f"{kind}.session.timeout.ms"
+            one["group_id"]: [f"{kind}.session.timeout.ms"]
             for one in admin.list_groups()
             if (kind := (one.get("group_type") or "").lower()) in DESCRIBE_APIS
             and group_id in (None, one["group_id"])
         }
-        wanted = [resource("GROUP", one, [name]) for one, name in names.items()]
-        read = admin.describe_configs(wanted, config_filter="all") if wanted else {}
-    settings: Mapping[str, Any] = read.get("group", {})
+        read = _settings(admin, names)
     return {
-        one: int(found[names[one]]["value"])
-        for one, found in settings.items()
-        if names[one] in found
+        one: int(found[name]) for one, found in read.items() for name in names[one] if name in found
     }
 
 
-def source_topics(group: DescribedStreamsGroup) -> dict[str, None]:
+def _settings(admin: Any, names: Mapping[str, Collection[str]]) -> dict[str, dict[str, str]]:
+    """Returns group -> name -> value, of the settings that `names` lists for each group."""
+    resource = importlib.import_module("kafka.admin").ConfigResource
+    wanted = [resource("GROUP", group_id, [*of]) for group_id, of in names.items()]
+    read = admin.describe_configs(wanted, config_filter="all") if wanted else {}
+    return {
+        group_id: {name: one["value"] for name, one in found.items()}
+        for group_id, found in read.get("group", {}).items()
+    }
+
+
+def source_topics(group: streams.DescribedStreamsGroup) -> dict[str, None]:
     """Returns the topics whose partition counts decide how many tasks each subtopology has."""
     return dict.fromkeys(name for one in group.subtopologies for name in one.read_topics)
 
 
 def streams_line(
-    group: DescribedStreamsGroup,
+    group: streams.DescribedStreamsGroup,
     partitions_of: Callable[[str], int],
     settings: StreamsSettings | None,
 ) -> dict[str, Any]:
@@ -259,7 +235,9 @@ def streams_line(
     }
 
 
-def _subtopology(one: DescribedSubtopology, partitions_of: Callable[[str], int]) -> dict[str, Any]:
+def _subtopology(
+    one: streams.DescribedSubtopology, partitions_of: Callable[[str], int]
+) -> dict[str, Any]:
     return {
         "subtopology_id": one.subtopology_id,
         "tasks": max(map(partitions_of, one.read_topics), default=0),
@@ -268,12 +246,8 @@ def _subtopology(one: DescribedSubtopology, partitions_of: Callable[[str], int])
     }
 
 
-def _streams_member(member: DescribedStreamsMember) -> dict[str, Any]:
-    line: dict[str, Any] = {
-        "member_id": member.member_id,
-        "group_instance_id": member.instance_id,
-        "client_id": member.client_id,
-        "client_host": member.client_host,
+def _streams_member(member: streams.DescribedStreamsMember) -> dict[str, Any]:
+    line = _identity(member) | {
         "topics": [],
         "generation_id": member.member_epoch,
         "rack_id": member.rack_id,
@@ -288,3 +262,12 @@ def _streams_member(member: DescribedStreamsMember) -> dict[str, Any]:
     if member.client_tags:
         line["client_tags"] = dict(member.client_tags)
     return line
+
+
+def _identity(member: wire.BrokerMember | streams.DescribedStreamsMember) -> dict[str, Any]:
+    return {
+        "member_id": member.member_id,
+        "group_instance_id": member.instance_id,
+        "client_id": member.client_id,
+        "client_host": member.client_host,
+    }

@@ -4,15 +4,27 @@
 The description contains the bytes that members wrote as subscriptions and leaders as assignments.
 `kafka_rebalance.wire` decodes them, not the client library.
 
-Source   Kafka's DescribeGroups and ConsumerProtocol messages; ConsumerCoordinator.metadata and
-         onJoinPrepare, AbstractCoordinator.Generation.NO_GENERATION (Kafka 4.4.0).
+The field `application` of a classic Kafka Streams group (docs/streams-classic.md) holds the bytes
+that threads sent and were assigned, the partitions of their topics and of the changelogs
+`<group>-…-changelog`, and the ends of the changelogs. It also holds the group's committed offsets:
+the ends of source topics that are changelogs too.
+
+Source   Kafka's DescribeGroups, Metadata, ListOffsets, OffsetFetch and ConsumerProtocol messages;
+         ConsumerCoordinator.metadata and onJoinPrepare, AbstractCoordinator.Generation
+         .NO_GENERATION (Kafka 4.4.0). StreamsPartitionAssignor (kafka-streams 4.3.1), which reads
+         an application's offsets in each rebalance.
 """
 
+import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
+from itertools import chain
 from typing import Any, TypeVar
 
+from kafka_rebalance.applications.lines import written_assigned, written_thread
+from kafka_rebalance.applications.topology import CHANGELOG
 from kafka_rebalance.assignors.registry import LISTED
+from kafka_rebalance.assignors.streams.application import StreamThread
 from kafka_rebalance.errors import GroupError, WireError
 from kafka_rebalance.group.model import (
     NEWEST_SUBSCRIPTION,
@@ -22,7 +34,11 @@ from kafka_rebalance.group.model import (
 )
 from kafka_rebalance.notes.listed import is_cooperative, may_mix
 from kafka_rebalance.wire import consumer_protocol as wire
+from kafka_rebalance.wire import streams_protocol as streams
 from kafka_rebalance.wire.sent_members import leader_library, sent_member
+
+from .committed_offsets import read_ends
+from .described_topics import DescribedTopics
 
 _Line = dict[str, Any]
 _T = TypeVar("_T")
@@ -157,3 +173,68 @@ def subscribed_protocol(
 def _rejoined(sent: Member) -> bool:
     generations = (sent.generation_id, sent.user_data_generation_id)
     return sent.generation_id is not None and all(n is None or n >= 0 for n in generations)
+
+
+# Applications of Kafka Streams --------------------------------------------------------------------
+
+_NOTHING = streams.encode_assignment_info(streams.AssignmentInfo())
+
+
+def changelog_topics(group_id: str, names: Iterable[str]) -> list[str]:
+    return [one for one in names if one.startswith(f"{group_id}-") and one.endswith(CHANGELOG)]
+
+
+def subscribed_topics(group: Any) -> list[str]:
+    """Returns the source topics to which the threads of a described group subscribe."""
+    sent = (wire.decode_subscription(one.member_metadata) for one in group.members)
+    return list(dict.fromkeys(topic for one in sent for topic in one.topics))
+
+
+def application_field(
+    admin: Any, group: Any, topics: DescribedTopics, changelogs: Sequence[str]
+) -> _Line:
+    """Returns the field. The ends are None if a broker does not report one of them: then a leader,
+    too, uses its fallback assignor.
+    """
+    names = [one for one in subscribed_topics(group) if topics.partitions(one)]
+    counts = {one: topics.partitions(one) for one in (*names, *changelogs)}
+    asked = {one: [TopicPartition(one, p) for p in range(counts[one])] for one in changelogs}
+    ends = read_ends(admin, chain.from_iterable(asked.values()))
+    is_known = len(ends) == sum(map(len, asked.values()))
+    found = admin.list_group_offsets({group.group_id: None}).get(group.group_id, {})
+    committed = {
+        (tp.topic, tp.partition): one.offset for tp, one in found.items() if one.offset >= 0
+    }
+    return {
+        "now_ms": time.time_ns() // 1_000_000,
+        "brokers": {str(broker): rack for broker, rack in topics.racks.items()},
+        "topics": {one: topics.replicas[one] for one in counts},
+        "end_offsets": {one: [ends[tp] for tp in tps] for one, tps in asked.items()}
+        if is_known
+        else None,
+        "committed_offsets": {
+            one: [committed.get((one, p)) for p in range(counts[one])] for one in names
+        },
+        **sent_and_assigned(group),
+    }
+
+
+def sent_and_assigned(group: Any) -> _Line:
+    """Returns subscriptions and assignments in the form of contract lines. Errors: GroupError."""
+    members, assigned = [], {}
+    for i, one in enumerate(group.members):
+        sent = wire.decode_subscription(one.member_metadata)
+        data = sent.user_data or b""
+        try:
+            info = streams.decode_subscription_info(data)
+            # The coordinator holds no bytes of a member to which the leader sent nothing.
+            read = wire.decode_assignment(one.member_assignment) if one.member_assignment else None
+            answer = read.user_data if read and read.user_data else _NOTHING
+            assigned[one.member_id] = written_assigned(
+                read.partitions if read else (), streams.decode_assignment_info(answer), answer
+            )
+        except WireError as error:
+            raise GroupError(f"members[{i}].user_data", str(error)) from error
+        thread = StreamThread(one.member_id, sent.rack_id, sent.owned_partitions, info)
+        members.append(written_thread(thread, data))
+    return {"members": members, "assigned": assigned}

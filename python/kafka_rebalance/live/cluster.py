@@ -25,6 +25,7 @@ from kafka_rebalance.group.field_paths import a_type
 from kafka_rebalance.group.model import quoted
 
 from .log_records import masked
+from .raw_requests import may_pass
 from .tls import tls_problem
 
 _ATTEMPTS = 3
@@ -57,19 +58,6 @@ def kafka_module() -> Any:
     if int(str(kafka.__version__).partition(".")[0]) < 3:
         raise MissingExtra(f"reading a live cluster (kafka-python is {kafka.__version__})", "kafka")
     return kafka
-
-
-def may_pass(error: Exception) -> bool:
-    """Returns whether a later attempt may succeed, for example after an election."""
-    unknown = isinstance(error, importlib.import_module("kafka.errors").UnknownBrokerIdError)
-    return unknown or bool(getattr(error, "retriable", False))
-
-
-def is_refused(error: Exception) -> bool:
-    """Returns whether to repeat a request at once: its error may pass, and is not a timeout."""
-    errors: Any = importlib.import_module("kafka.errors")
-    too_late = (errors.KafkaTimeoutError, errors.RequestTimedOutError)
-    return may_pass(error) and not isinstance(error, too_late)
 
 
 @contextmanager
@@ -170,7 +158,6 @@ class _Silence:
         self._since_s = self._ended_s = -_PAUSE_S
 
     def heard(self) -> None:
-        """Records that an answer has arrived."""
         self._since_s = time.monotonic()
 
     def run(self, call: Any, *arguments: Any) -> Any:

@@ -16,7 +16,8 @@ from typing import Any
 from kafka_rebalance.group.field_paths import a_type
 from kafka_rebalance.group.model import TopicPartition
 
-from .cluster import admin_client, kafka_module, may_pass
+from .cluster import admin_client, kafka_module
+from .raw_requests import may_pass
 
 NO_LEADER = -1
 """The id that Metadata shows as the leader of a partition without a leader."""
@@ -52,7 +53,7 @@ def group_lags(
         }
         known = {tp for of_group in committed.values() for tp in of_group}
         leaders = _leaders(admin, known | {tp for tps in asked.values() for tp in tps or ()})
-        ends, silent = _ends(admin, leaders, known)
+        ends, silent = read_offsets(admin, leaders, known)
     if on_leaderless is not None:
         for tp, leader in leaders.items():
             if leader in silent:
@@ -75,20 +76,19 @@ def partition_ends(
     configs: Mapping[str, Any] | None = None,
 ) -> dict[TopicPartition, int]:
     """Returns the ends of those partitions whose leader answers. Errors: ClusterError."""
-    kafka = kafka_module()
-    asked = [kafka.TopicPartition(*tp) for tp in partitions]
     with admin_client(bootstrap_server, configs) as admin:
-        ends, _ = _ends(admin, _leaders(admin, asked), asked)
-    return {TopicPartition(*tp): end for tp, end in ends.items()}
+        return read_ends(admin, partitions, "READ_COMMITTED")
 
 
-def read_ends(admin: Any, partitions: Iterable[tuple[str, int]]) -> dict[tuple[str, int], int]:
-    """Returns the ends as the leader of a Kafka Streams application reads them: with
-    READ_UNCOMMITTED, so that open transactions count.
+def read_ends(
+    admin: Any, partitions: Iterable[tuple[str, int]], isolation: str = "READ_UNCOMMITTED"
+) -> dict[TopicPartition, int]:
+    """Returns the ends; the leader of a Kafka Streams application reads them with READ_UNCOMMITTED,
+    so that open transactions count.
     """
     asked = [kafka_module().TopicPartition(*tp) for tp in partitions]
-    ends, _ = _ends(admin, _leaders(admin, asked), asked, "READ_UNCOMMITTED")
-    return {(tp.topic, tp.partition): end for tp, end in ends.items()}
+    ends, _ = read_offsets(admin, _leaders(admin, asked), asked, isolation)
+    return {TopicPartition(*tp): end for tp, end in ends.items()}
 
 
 def _leaders(admin: Any, partitions: Iterable[Any]) -> dict[Any, int]:
@@ -103,16 +103,19 @@ def _leaders(admin: Any, partitions: Iterable[Any]) -> dict[Any, int]:
     return {tp: leaders[tp] for tp in sorted(wanted) if tp in leaders}
 
 
-def _ends(
+def read_offsets(
     admin: Any,
     leaders: Mapping[Any, int],
     partitions: Iterable[Any],
     isolation: str = "READ_COMMITTED",
+    spec: str = "LATEST",
 ) -> tuple[dict[Any, int], set[int]]:
-    """Returns partition -> end, and the ids of leaders that do not answer, such as `NO_LEADER`."""
+    """Returns partition -> end, or its first offset if `spec` is EARLIEST; and the ids of leaders
+    that do not answer, with `NO_LEADER`.
+    """
     offsets = importlib.import_module("kafka.protocol.consumer.offsets")
     errors = importlib.import_module("kafka.errors")
-    level = getattr(offsets.IsolationLevel, isolation)
+    level, which = getattr(offsets.IsolationLevel, isolation), getattr(offsets.OffsetSpec, spec)
     of_leader: dict[int, list[Any]] = {}
     for tp in partitions:
         if leaders.get(tp, NO_LEADER) != NO_LEADER:
@@ -120,9 +123,8 @@ def _ends(
     ends: dict[Any, int] = {}
     silent = {NO_LEADER}
     for leader, tps in of_leader.items():
-        latest = dict.fromkeys(tps, offsets.OffsetSpec.LATEST)
         try:
-            found = admin.list_partition_offsets(latest, level)
+            found = admin.list_partition_offsets(dict.fromkeys(tps, which), level)
         except errors.KafkaError as error:
             if not may_pass(error):
                 raise

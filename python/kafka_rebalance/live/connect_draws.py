@@ -24,9 +24,8 @@ _MOST_WORK = 200_000  # the largest product of items and draws; _LEAST_DRAWS may
 _SHUFFLES = 4  # every fourth draw is a shuffle
 
 Item = str | Task
-ConnectChange = tuple[
-    frozenset[Item], frozenset[Item]
-]  # a worker's two sets: the items that it starts, and the items that it stops
+ConnectChange = tuple[frozenset[Item], frozenset[Item]]
+"""The items that a worker starts, and the items that it stops."""
 
 
 class Varying(Frozen):
@@ -44,7 +43,6 @@ class Varying(Frozen):
     maybe: frozenset[Item]
 
     def to_dict(self) -> dict[str, Any]:
-        """Returns the fields of this entry as `connect --json` prints them."""
         return {**asdict(self), "sure": _items_dict(self.sure), "maybe": _items_dict(self.maybe)}
 
 
@@ -60,7 +58,6 @@ class Variation(Frozen):
     varying: tuple[Varying, ...]
 
     def to_dict(self) -> dict[str, Any]:
-        """Returns the fields as `connect --json` prints them."""
         varying = [one.to_dict() for one in self.varying]
         return {"draws": self.draws, "rounds": list(self.rounds), "varying": varying}
 
@@ -84,12 +81,12 @@ def vary(
     draws = max(_LEAST_DRAWS, min(_MOST_DRAWS, _MOST_WORK // max(items, 1)))
     plays = []
     for draw in range(draws):
-        names = _Names(random.Random(draw))
-        work = {names.id_of(one): _drawn(work, draw, draws) for one, work in running.items()}
+        ids = _Ids(random.Random(draw))
+        work = {ids[one]: _drawn(work, draw, draws) for one, work in running.items()}
         answers = play_events(
-            work, config, map(names.in_event, events), max_delay_ms=max_delay_ms, engine=engine
+            work, config, map(ids.in_event, events), max_delay_ms=max_delay_ms, engine=engine
         )
-        plays.append([_changes(answer, names) for _, answer in answers])
+        plays.append([_changes(answer) for _, answer in answers])
     lengths = [len(play) for play in plays]
     found: list[Varying] = []
     for number, rounds in enumerate(zip(*plays, strict=False), 1):
@@ -97,31 +94,28 @@ def vary(
     return Variation(draws, (min(lengths), max(lengths)), tuple(found))
 
 
-class _Names:
-    """The worker ids of one draw."""
+class _Ids(dict[str, str]):
+    """The ids of workers, which are named `host:port`, in one draw."""
 
     def __init__(self, rng: random.Random) -> None:
+        super().__init__()
         self._rng = rng
-        self._ids: dict[str, str] = {}
-        self._names: dict[str, str] = {}
 
-    def id_of(self, worker: str) -> str:
-        """Returns the worker's id in this draw; `worker` is `host:port`."""
-        if worker not in self._ids:
-            random_id = uuid.UUID(int=self._rng.getrandbits(128), version=4)
-            self._ids[worker] = f"connect-{worker}-{random_id}"
-            self._names[self._ids[worker]] = worker
-        return self._ids[worker]
-
-    def name_of(self, member_id: str) -> str:
-        return self._names[member_id]
+    def __missing__(self, worker: str) -> str:
+        random_id = uuid.UUID(int=self._rng.getrandbits(128), version=4)
+        self[worker] = f"connect-{worker}-{random_id}"
+        return self[worker]
 
     def in_event(self, event: str) -> str:
         """Returns an event such as `worker W joins` with the worker's id in place of W."""
         words = event.split()
         if len(words) > 1 and words[0] in ("worker", "leader"):
-            words[1] = self.id_of(words[1])
+            words[1] = self[words[1]]
         return " ".join(words)
+
+
+def _name(member_id: str) -> str:
+    return member_id.removeprefix("connect-")[:-37]  # without "-" and the UUID
 
 
 def _drawn(work: Work, draw: int, draws: int) -> Work:
@@ -131,14 +125,13 @@ def _drawn(work: Work, draw: int, draws: int) -> Work:
         connectors = rng.sample(work.connectors, len(work.connectors))
         return Work(tuple(connectors), tuple(rng.sample(work.tasks, len(work.tasks))))
     first, task = (len(each) * draw // draws for each in (work.connectors, work.tasks))
-    return Work(
-        work.connectors[first:] + work.connectors[:first], work.tasks[task:] + work.tasks[:task]
-    )
+    rotated = work.connectors[first:] + work.connectors[:first]
+    return Work(rotated, work.tasks[task:] + work.tasks[:task])
 
 
-def _changes(answer: RoundAnswer, names: _Names) -> dict[str, ConnectChange]:
+def _changes(answer: RoundAnswer) -> dict[str, ConnectChange]:
     return {
-        names.name_of(worker): (
+        _name(worker): (
             _items(answer.result.assigned[worker]),
             _items(answer.result.revoked.get(worker, Work())),
         )

@@ -16,7 +16,6 @@ Source   Kafka's DescribeGroups, ListGroups, Metadata and ConsumerProtocol messa
 
 import importlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import partial
 from typing import Any, NamedTuple, TypeVar
 
 from kafka_rebalance.assignors.registry import STREAM
@@ -25,7 +24,6 @@ from kafka_rebalance.group.model import quoted
 from kafka_rebalance.group.spec import GroupSpec
 from kafka_rebalance.wire.streams_groups import DescribedStreamsGroup
 
-from .applications import application_field, changelog_topics, subscribed_topics
 from .broker_groups import (
     DESCRIBE_APIS,
     Described,
@@ -37,12 +35,11 @@ from .broker_groups import (
     streams_line,
     streams_settings,
 )
-from .classic_groups import described_line
-from .cluster import admin_client, is_refused, may_pass
-from .described_topics import DescribedTopics, require_described, topics_of
+from .classic_groups import application_field, changelog_topics, described_line, subscribed_topics
+from .cluster import admin_client
+from .described_topics import DescribedTopics, require_described, require_stable, topics_of
 from .offsets_log import TOPIC, problems
-from .patience import retried
-from .raw_requests import leave_undecoded
+from .raw_requests import asked, leave_undecoded, may_pass
 
 BATCH = 200
 """The number of groups that are described at a time; this bounds the memory."""
@@ -178,8 +175,7 @@ def snapshot_lines(
     if isinstance(group_ids, str):
         raise TypeError("group_ids: a sequence of names, not one string")
     with admin_client(bootstrap_server, configs) as admin:
-        errors = importlib.import_module("kafka.errors")
-        reader = _Reader(admin, errors, on_progress or (lambda _: None), applications)
+        reader = _Reader(admin, on_progress or (lambda _: None), applications)
         yield from reader.lines(group_ids, on_left_out, on_listed or (lambda _: None))
 
 
@@ -188,7 +184,7 @@ def topic_lines(
 ) -> dict[str, dict[str, Any]]:
     """Returns name -> topic, as in a contract line, for topics that exist and may be described."""
     with admin_client(bootstrap_server, configs) as admin:
-        return _Reader(admin, importlib.import_module("kafka.errors")).topics(names)
+        return _Reader(admin).topics(names)
 
 
 def why_unlisted(error: str) -> str:
@@ -203,13 +199,12 @@ class _Reader:
     def __init__(
         self,
         admin: Any,
-        errors: Any,
         on_progress: Callable[[Progress], None] = lambda _: None,
         applications: bool = False,
     ) -> None:
         leave_undecoded(admin)
         self._admin = admin
-        self._errors = errors
+        self._errors: Any = importlib.import_module("kafka.errors")
         self._on_progress = on_progress
         self._applications = applications
         self._changed = 0
@@ -226,7 +221,7 @@ class _Reader:
         cluster = self._learn_racks()
         listed = dict(self._list(self._topics.racks))
         on_listed(listed)
-        [offsets] = retried(partial(self._admin.describe_topics, [TOPIC]), is_refused)
+        [offsets] = asked(self._admin.describe_topics, [TOPIC])
         missing = list(problems(self._silent, offsets))
         authorized = cluster.get("authorized_operations")  # None from a broker before 2.8
         hidden = authorized is not None and _DESCRIBE not in authorized
@@ -256,7 +251,7 @@ class _Reader:
 
     def _learn_racks(self) -> Mapping[str, Any]:
         """Reads the brokers' racks, and returns the description of the cluster."""
-        cluster: Mapping[str, Any] = retried(self._admin.describe_cluster, is_refused)
+        cluster: Mapping[str, Any] = asked(self._admin.describe_cluster)
         # Fenced brokers are skipped: they are down, and clients do not see their racks.
         self._topics.racks = {
             broker["broker_id"]: broker["rack"]
@@ -287,23 +282,14 @@ class _Reader:
     def _list(self, brokers: Iterable[int]) -> Iterator[tuple[str, Listed]]:
         for broker in brokers:
             for group in self._listed_by(broker):
-                yield (
-                    group["group_id"],
-                    # A broker before 3.8 sends no type, a broker before 2.6 no state.
-                    Listed(
-                        broker,
-                        group.get("group_type") or "classic",
-                        group["protocol_type"],
-                        group.get("group_state") or "",
-                    ),
-                )
+                # A broker before 3.8 sends no type, a broker before 2.6 no state.
+                kind, state = group.get("group_type") or "classic", group.get("group_state") or ""
+                yield group["group_id"], Listed(broker, kind, group["protocol_type"], state)
 
     def _listed_by(self, broker: int) -> Iterable[Mapping[str, Any]]:
         """Returns the groups that a broker lists; if it does not answer, records its error."""
         try:
-            found: Iterable[Mapping[str, Any]] = retried(
-                partial(self._admin.list_groups, broker_ids=[broker]), is_refused
-            )
+            found: Iterable[Mapping[str, Any]] = asked(self._admin.list_groups, broker_ids=[broker])
         except self._errors.KafkaError as error:
             if not may_pass(error):
                 raise
@@ -318,30 +304,25 @@ class _Reader:
         described: dict[str, Any] = {}
         for coordinator in sorted(set(coordinators.values())):
             ids = [group_id for group_id, node in coordinators.items() if node == coordinator]
-            ask = partial(self._admin.describe_groups, ids, group_coordinator_id=coordinator)
-            answer = retried(ask, is_refused)
+            answer = asked(self._admin.describe_groups, ids, group_coordinator_id=coordinator)
             if any(isinstance(group, dict) for group in answer.values()):
                 raise ClusterError("this version of kafka-python does not return members' bytes")
             described.update(answer)
         return described
 
     def _assigned_by_broker(self, groups: Mapping[str, Listed]) -> dict[str, _Line | GroupError]:
-        """Returns group id -> line or error, for broker-assigned groups."""
-        asked: dict[tuple[int, str], list[str]] = {}
+        """Returns group id -> line or error, for groups whose broker assigns."""
+        alike: dict[tuple[int, str], list[str]] = {}
         for group_id, one in groups.items():
             if one.is_assigned_by_broker:
-                asked.setdefault((one.coordinator, one.group_type.lower()), []).append(group_id)
-        if streams := [id_ for (_, kind), ids in asked.items() if kind == "streams" for id_ in ids]:
-            self._streams_settings |= retried(
-                partial(streams_settings, self._admin, streams), is_refused
-            )
-        return {
-            group_id: _caught(self._broker_line, group)
-            for (coordinator, group_type), ids in asked.items()
-            for group_id, group in retried(
-                partial(described_groups, self._admin, coordinator, group_type, ids), is_refused
-            ).items()
-        }
+                alike.setdefault((one.coordinator, one.group_type.lower()), []).append(group_id)
+        if streams := [id_ for (_, kind), ids in alike.items() if kind == "streams" for id_ in ids]:
+            self._streams_settings |= asked(streams_settings, self._admin, streams)
+        found: dict[str, _Line | GroupError] = {}
+        for (coordinator, kind), ids in alike.items():
+            described = asked(described_groups, self._admin, coordinator, kind, ids)
+            found |= {id_: _caught(self._broker_line, group) for id_, group in described.items()}
+        return found
 
     def _broker_line(self, group: Described | GroupError) -> _Line:
         if isinstance(group, GroupError):
@@ -357,10 +338,7 @@ class _Reader:
     def _without_topics(self, group: Any) -> _Line:
         require_described(group)
         _occupied(group.group_state)
-        if group.group_state != "Stable":
-            raise GroupError(
-                "state", f"{group.group_state}, it is rebalancing: ask again when it is Stable"
-            )
+        require_stable(group)
         line = described_line(group)
         if group.protocol_data == STREAM and self._applications:
             line["application"] = self._application(group)
@@ -371,9 +349,7 @@ class _Reader:
         try:
             logs = changelog_topics(group.group_id, self._topics.every_name())
             self._topics.learn([*subscribed_topics(group), *logs])
-            return retried(
-                partial(application_field, self._admin, group, self._topics, logs), is_refused
-            )
+            return asked(application_field, self._admin, group, self._topics, logs)
         except (GroupError, self._errors.KafkaError) as error:
             return {"error": str(error) or type(error).__name__}
 
@@ -382,11 +358,11 @@ def _fit(listed: Listed | None) -> Listed:
     """Returns the listed group. Errors: _NotAssignedError if no known assignor assigns it."""
     if listed is None:
         raise _NotAssignedError("group_id", _NOT_LISTED)
-    if listed.group_type.lower() not in ("classic", *DESCRIBE_APIS):
+    kind, name = listed.group_type, listed.protocol_type
+    if kind.lower() not in ("classic", *DESCRIBE_APIS):
         why = "no plan plays it: the broker assigns it, by an unknown assignor"
-        raise _NotAssignedError("group_type", f"{listed.group_type}, {why}")
-    if listed.group_type.lower() == "classic" and listed.protocol_type not in ("consumer", ""):
-        name = listed.protocol_type
+        raise _NotAssignedError("group_type", f"{kind}, {why}")
+    if kind.lower() == "classic" and name not in ("consumer", ""):
         why = _OTHER_PROTOCOLS.get(name, "its members own no partitions")
         raise _NotAssignedError("protocol_type", f"{name}, not consumer: {why}")
     _occupied(listed.state)

@@ -4,16 +4,14 @@
 import importlib
 import uuid
 from collections.abc import Iterable, Mapping
-from functools import partial
 from typing import Any
 
 from kafka_rebalance.assignors.registry import SERVER_SIDE
 from kafka_rebalance.errors import GroupError
 from kafka_rebalance.group.model import id_text
 
-from .cluster import is_refused
 from .committed_offsets import NO_LEADER
-from .patience import retried
+from .raw_requests import asked
 
 _Line = dict[str, Any]
 _ABSENT_TOPIC = (3, 17)  # the error codes UNKNOWN_TOPIC_OR_PARTITION, INVALID_TOPIC_EXCEPTION
@@ -34,7 +32,7 @@ class DescribedTopics:
         """Reads those of the named topics that have not been read yet."""
         missing = list(dict.fromkeys(name for name in names if name not in self._known))
         if missing:
-            for metadata in retried(partial(self._admin.describe_topics, missing), is_refused):
+            for metadata in asked(self._admin.describe_topics, missing):
                 try:
                     self._known[metadata["name"]] = self.topic(metadata)
                 except GroupError as error:
@@ -61,8 +59,7 @@ class DescribedTopics:
     def every_name(self) -> tuple[str, ...]:
         """Returns the names of all topics that this user may describe."""
         if self._every_name is None:
-            topics = retried(self._admin.describe_topics, is_refused)
-            self._every_name = tuple(topic["name"] for topic in topics)
+            self._every_name = tuple(one["name"] for one in asked(self._admin.describe_topics))
         return self._every_name
 
     def topic(self, metadata: Mapping[str, Any]) -> _Line | None:
@@ -74,14 +71,12 @@ class DescribedTopics:
             raise GroupError("topics", _not_described(metadata["error_code"], what))
         partitions = sorted(metadata["partitions"], key=lambda one: int(one["partition_index"]))
         topic: _Line = {"name": metadata["name"], "partitions": len(partitions)}
-        self.replicas[metadata["name"]] = [list(one["replica_nodes"]) for one in partitions]
+        replicas = [list(one["replica_nodes"]) for one in partitions]
+        self.replicas[metadata["name"]] = replicas
         if topic_id := _topic_id(metadata):
             topic["topic_id"] = topic_id
         if any(self.racks.values()):
-            topic["racks"] = [
-                [self.racks.get(node) for node in partition["replica_nodes"]]
-                for partition in partitions
-            ]
+            topic["racks"] = [[self.racks.get(node) for node in nodes] for nodes in replicas]
         if leaderless := [n for n, one in enumerate(partitions) if one["leader_id"] == NO_LEADER]:
             topic["leaderless"] = leaderless
         return topic
@@ -92,6 +87,13 @@ def require_described(group: Any) -> None:
     if group.error_code:
         problem = _not_described(group.error_code, f"Group {group.group_id}")
         raise GroupError("group_id", problem)
+
+
+def require_stable(group: Any) -> None:
+    """Raises GroupError if the group, which has members, is rebalancing."""
+    if group.group_state != "Stable":
+        problem = f"{group.group_state}, it is rebalancing: ask again when it is Stable"
+        raise GroupError("state", problem)
 
 
 def _not_described(code: int, what: str) -> str:

@@ -23,8 +23,6 @@ from .tls import tls_problem
 MAX_BYTES = 32 << 20
 """The largest number of bytes in an answer."""
 
-_LATE = "no whole answer within {:g} s"
-
 
 def fetch_json(
     request: urllib.request.Request,
@@ -66,7 +64,7 @@ def _problem(error: Exception, timeout_s: float) -> str:
     if isinstance(reason, ssl.SSLError):
         return tls_problem(reason)
     if isinstance(reason, TimeoutError):
-        return _LATE.format(timeout_s)
+        return f"no whole answer within {timeout_s:g} s"
     if isinstance(reason, http.client.BadStatusLine) and not isinstance(reason, OSError):
         return "the answer is not HTTP"
     return str(reason) or type(reason).__name__

@@ -24,9 +24,9 @@ IDLE_S = 120.0
 """Reading fails after this many seconds without progress; leader elections take less time."""
 
 _SECRETS = ("password", "secret", "jaas", "pem", "token", "oauthbearer", "passphrase")
-_HIDDEN = "***"
 _LONG_SECRET = 4  # characters; `masked` replaces a shorter secret only as a whole word
 _YEAR_10000_MS = 253_402_300_800_000  # Python and Spark cannot represent later times
+POLL_MS = 200
 
 
 class Bounds(NamedTuple):
@@ -102,6 +102,22 @@ class IdleLimit:
             )
 
 
+def polled(
+    consumer: Any, place: Any, offsets: range, idle: IdleLimit
+) -> Iterator[tuple[int, list[Any]]]:
+    """Yields the position after each poll of a kafka-python consumer, and the poll's records.
+
+    The position, not the last record, shows the end: the last offsets may have no record.
+    """
+    consumer.assign([place])
+    consumer.seek(place, offsets.start)
+    while (position := consumer.position(place)) is not None and position < offsets.stop:
+        idle.check(position)
+        found = consumer.poll(timeout_ms=POLL_MS).get(place, ())
+        position = min(offsets.stop, consumer.position(place) or position)
+        yield position, [one for one in found if one.offset < offsets.stop]
+
+
 def no_partitions(topic: str) -> ClusterError:
     """Returns the error for a topic without partitions: an empty table would hide it."""
     return ClusterError(
@@ -145,9 +161,8 @@ def masked(text: str, secret: str) -> str:
     pattern = re.escape(secret)
     if len(secret) < _LONG_SECRET:
         pattern = rf"(?<!\w){pattern}(?!\w)"
-    return re.sub(pattern, _HIDDEN, text)
+    return re.sub(pattern, "***", text)
 
 
 def client_name(settings: Mapping[str, Any]) -> str:
-    """Returns the client id that brokers see."""
     return str(settings.get("client.id", "kafka-rebalance"))

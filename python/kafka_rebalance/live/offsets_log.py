@@ -22,16 +22,16 @@ Errors   ClusterError: no connection, or no progress within the request timeout;
 import importlib
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 from kafka_rebalance.errors import ClusterError, NotReachedError, WireError
 from kafka_rebalance.wire import group_records
 from kafka_rebalance.wire.group_records import OffsetsRecord, partition_for
 
-from .cluster import admin_client, consumer_client, kafka_module, may_pass
-from .committed_offsets import NO_LEADER
-from .log_records import IdleLimit, no_partitions
+from .cluster import admin_client, consumer_client, kafka_module
+from .committed_offsets import NO_LEADER, read_offsets
+from .log_records import POLL_MS, IdleLimit, no_partitions, polled
 
 TOPIC = "__consumer_offsets"
 
@@ -61,7 +61,6 @@ def without_leader(numbers: Iterable[int], total: int) -> str:
 
 LOOK_AGAIN_S = 30.0
 """After this many seconds, partitions whose leader did not answer are requested again."""
-_POLL_MS = 200
 _CONSUMER = {"max_poll_records": 5_000, "max_partition_fetch_bytes": 4 << 20}
 
 
@@ -101,8 +100,10 @@ def offsets_records(
     done = 0
     with _consumer(bootstrap_server, configs) as (consumer, idle_s):
         for partition, (start, end) in sorted(ranges.items()):
-            for position, records in _polls(consumer, partition, start, end, idle_s):
-                yield from records
+            place = kafka_module().TopicPartition(TOPIC, partition)
+            idle = IdleLimit(idle_s, partition, end)
+            for position, records in polled(consumer, place, range(start, end), idle):
+                yield from (_record(partition, one) for one in records)
                 on_progress(done + position - start, total)
             done += end - start
 
@@ -166,9 +167,9 @@ class FollowedLog:
                     if self._next[one] < self.old_before[one]:
                         self._next[one] = max(self._next[one], consumer.position(place) or 0)
                 batch = []
-                for place, polled in consumer.poll(timeout_ms=_POLL_MS).items():
-                    self._next[place.partition] = polled[-1].offset + 1
-                    batch += [_record(place.partition, one) for one in polled]
+                for place, records in consumer.poll(timeout_ms=POLL_MS).items():
+                    self._next[place.partition] = records[-1].offset + 1
+                    batch += [_record(place.partition, one) for one in records]
                 yield batch
 
 
@@ -201,48 +202,16 @@ def _ranges(
         if groups is not None:
             of_groups = {partition_for(group_id, total) for group_id in groups}
             leaders = {one: leader for one, leader in leaders.items() if one in of_groups}
-        ranges: dict[int, tuple[int, int]] = {}
-        for leader in sorted({*leaders.values()} - {NO_LEADER}):
-            ranges |= _led(admin, [one for one, of in leaders.items() if of == leader], errors)
+        led = {kafka_module().TopicPartition(TOPIC, one): of for one, of in leaders.items()}
+        first, _ = read_offsets(admin, led, led, "READ_UNCOMMITTED", "EARLIEST")
+        ends, _ = read_offsets(admin, led, first, "READ_UNCOMMITTED")
+        ranges = {place.partition: (first[place], end) for place, end in ends.items()}
     if lost := leaders.keys() - ranges.keys():
         problem = without_leader(lost, total)
         if on_missing is None or not ranges:
             raise NotReachedError(f"{bootstrap_server}: {problem}")
         on_missing(problem)
     return ranges
-
-
-def _led(admin: Any, partitions: Collection[int], errors: Any) -> dict[int, tuple[int, int]]:
-    """Returns partition -> (first offset, end) for one leader; {} if it does not answer."""
-    spec = importlib.import_module("kafka.protocol.consumer").OffsetSpec
-    places = [kafka_module().TopicPartition(TOPIC, one) for one in partitions]
-    try:
-        first, last = (
-            admin.list_partition_offsets(dict.fromkeys(places, which))
-            for which in (spec.EARLIEST, spec.LATEST)
-        )
-    except errors.KafkaError as error:
-        if not may_pass(error):
-            raise
-        return {}
-    return {place.partition: (first[place].offset, last[place].offset) for place in places}
-
-
-def _polls(
-    consumer: Any, partition: int, start: int, end: int, idle_s: float
-) -> Iterator[tuple[int, list[OffsetsRecord]]]:
-    place = kafka_module().TopicPartition(TOPIC, partition)
-    consumer.assign([place])
-    consumer.seek(place, start)
-    idle = IdleLimit(idle_s, partition, end)
-    # The position, not the last record, shows the end: the last offsets may have no record.
-    while (position := consumer.position(place)) is not None and position < end:
-        idle.check(position)
-        polled = consumer.poll(timeout_ms=_POLL_MS).get(place, ())
-        yield (
-            min(end, consumer.position(place) or position),
-            [_record(partition, one) for one in polled if one.offset < end],
-        )
 
 
 def _record(partition: int, one: Any) -> OffsetsRecord:
@@ -260,9 +229,6 @@ def _permitted() -> Iterator[None]:
         ) from None
 
 
-_GROUP_KEY = (2).to_bytes(2, "big")
-
-
 def group_leaders(
     bootstrap_server: str, group_ids: Iterable[str], *, configs: Mapping[str, Any] | None = None
 ) -> dict[str, str]:
@@ -275,19 +241,13 @@ def group_leaders(
     groups = set(group_ids)
     leaders: dict[str, str] = {}
     for record in offsets_records(bootstrap_server, configs=configs, groups=groups):
-        if record.key[:2] == _GROUP_KEY:
-            _keep(leaders, groups, record)
+        if record.key[:2] != b"\0\2":  # most records are commits
+            continue
+        with suppress(WireError):
+            key = group_records.decode_key(record.key)
+            value = group_records.decode_value(key, record.value)
+            if isinstance(key, group_records.GroupMetadataKey) and key.group_id in groups:
+                leaders.pop(key.group_id, None)  # a tombstone removes the group
+                if isinstance(value, group_records.GroupMetadataValue) and value.leader:
+                    leaders[key.group_id] = value.leader
     return leaders
-
-
-def _keep(leaders: dict[str, str], groups: set[str], record: group_records.OffsetsRecord) -> None:
-    """Stores the leader in a group's record, if it is readable; a tombstone removes the group."""
-    try:
-        key = group_records.decode_key(record.key)
-        value = group_records.decode_value(key, record.value)
-    except WireError:
-        return
-    if isinstance(key, group_records.GroupMetadataKey) and key.group_id in groups:
-        leaders.pop(key.group_id, None)
-        if isinstance(value, group_records.GroupMetadataValue) and value.leader:
-            leaders[key.group_id] = value.leader

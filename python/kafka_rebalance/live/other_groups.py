@@ -25,7 +25,7 @@ from kafka_rebalance.wire.streams_groups import DescribedStreamsGroup
 from .broker_groups import DESCRIBE_APIS, DescribeApi, Described, describe_request
 from .cluster import admin_client
 from .committed_offsets import group_lags
-from .described_topics import require_described
+from .described_topics import require_described, require_stable
 from .raw_requests import ask_coordinator, leave_undecoded
 
 
@@ -93,9 +93,8 @@ def _described(admin: Any, group_id: str, api: DescribeApi) -> Described | None:
 def connect_group(described: Any) -> ConnectGroup:
     """Returns a Connect group from its part of a DescribeGroups response."""
     require_described(described)
-    if described.members and described.group_state != "Stable":
-        state = described.group_state
-        raise GroupError("state", f"{state}, it is rebalancing: ask again when it is Stable")
+    if described.members:
+        require_stable(described)
     return ConnectGroup(
         described.group_id,
         described.group_state,
@@ -106,12 +105,8 @@ def connect_group(described: Any) -> ConnectGroup:
 
 def _worker(member: Any, at: str) -> ConnectWorker:
     try:
-        return ConnectWorker(
-            member.member_id,
-            member.client_id,
-            member.client_host,
-            decode_connect_metadata(member.member_metadata),
-            decode_connect_assignment(member.member_assignment),
-        )
+        sent = decode_connect_metadata(member.member_metadata)
+        given = decode_connect_assignment(member.member_assignment)
     except WireError as error:
         raise GroupError(at, str(error)) from error
+    return ConnectWorker(member.member_id, member.client_id, member.client_host, sent, given)

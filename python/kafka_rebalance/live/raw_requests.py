@@ -1,14 +1,55 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sends requests for which kafka-python has no classes, through a KafkaAdminClient.
+"""Sends requests through a KafkaAdminClient.
 
-kafka-python calls methods of `_Request`, and of the response class in the request's header. Errors:
-those of kafka-python, such as IncompatibleBrokerVersion if the broker does not support the request.
+`asked` repeats a request that a broker refuses. `ask_broker` sends requests for which kafka-python
+has no classes: kafka-python calls methods of `_Request`, and of the response class in the request's
+header. Errors: those of kafka-python, such as IncompatibleBrokerVersion if the broker lacks the
+request.
 """
 
 import importlib
 import struct
+import time
+from collections.abc import Callable
+from functools import partial
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, ParamSpec, TypeVar
+
+_P = ParamSpec("_P")
+_T = TypeVar("_T")
+
+RETRY_S = 10.0
+"""The number of seconds for which a request is repeated."""
+
+
+def asked(request: Callable[_P, _T], *args: _P.args, **named: _P.kwargs) -> _T:
+    """Returns the answer to a request; a new leader or coordinator may first refuse it."""
+    return retried(partial(request, *args, **named), _is_refused)
+
+
+def retried(call: Callable[[], _T], is_retriable: Callable[[Exception], bool]) -> _T:
+    """Repeats a call for at most RETRY_S, while it raises errors that `is_retriable` accepts."""
+    deadline = time.monotonic() + RETRY_S
+    while True:
+        try:
+            return call()
+        except Exception as error:
+            if not is_retriable(error) or time.monotonic() > deadline:
+                raise
+        time.sleep(0.1)
+
+
+def may_pass(error: Exception) -> bool:
+    """Returns whether a later attempt may succeed, for example after an election."""
+    unknown = isinstance(error, importlib.import_module("kafka.errors").UnknownBrokerIdError)
+    return unknown or bool(getattr(error, "retriable", False))
+
+
+def _is_refused(error: Exception) -> bool:
+    """Returns whether to repeat a request at once: its error may pass, and is not a timeout."""
+    errors: Any = importlib.import_module("kafka.errors")
+    too_late = (errors.KafkaTimeoutError, errors.RequestTimedOutError)
+    return may_pass(error) and not isinstance(error, too_late)
 
 
 def ask_coordinator(
@@ -41,8 +82,6 @@ def leave_undecoded(admin: Any) -> None:
 
 
 class _Response:
-    """The body of a response."""
-
     def __init__(self, body: bytes) -> None:
         self.body = body
 

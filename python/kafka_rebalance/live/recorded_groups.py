@@ -16,15 +16,7 @@ from dataclasses import replace
 from typing import Any
 
 from kafka_rebalance.coordinator.coordinator import Coordinator
-from kafka_rebalance.coordinator.machine.events import (
-    ClusterTopic,
-    Loaded,
-    LogEntry,
-    Received,
-    Respond,
-    TopicsChanged,
-    Unreadable,
-)
+from kafka_rebalance.coordinator.machine import events
 from kafka_rebalance.coordinator.share_group.group import ShareGroup
 from kafka_rebalance.coordinator.streams_group.group import StreamsGroup
 from kafka_rebalance.coordinator.streams_group.target import NUM_STANDBY_REPLICAS
@@ -62,12 +54,12 @@ class RecordedGroups:
                 self._wrong[name] = GroupError("topics.partitions", f"{quoted(name)}: missing")
             elif topic_id:
                 try:
-                    known.append(ClusterTopic(name, uuid_of(topic_id), partitions))
+                    known.append(events.ClusterTopic(name, uuid_of(topic_id), partitions))
                     self._topics[name] = dict(one)
                 except ValueError as error:
                     problem = f"{quoted(name)}: {error}"
                     self._wrong[name] = GroupError("topics.topic_id", problem)
-        self._coordinator.handle(TopicsChanged(tuple(known), 1), 0)
+        self._coordinator.handle(events.TopicsChanged(tuple(known), 1), 0)
 
     def line(self, group_id: str, records: Iterable[tuple[bytes, bytes]]) -> dict[str, Any] | None:
         """Returns a group's line, with its `kind` and `state`; None if it is absent or classic.
@@ -77,9 +69,9 @@ class RecordedGroups:
         topics nor an assignor.
         """
         # 1.
-        entries = (LogEntry(i, key, value) for i, (key, value) in enumerate(records))
-        for effect in self._coordinator.handle(Loaded(tuple(entries)), 0):
-            if isinstance(effect, Unreadable):
+        entries = (events.LogEntry(i, key, value) for i, (key, value) in enumerate(records))
+        for effect in self._coordinator.handle(events.Loaded(tuple(entries)), 0):
+            if isinstance(effect, events.Unreadable):
                 raise GroupError("records", effect.problem)
         group: Any = self._coordinator.groups().get(group_id)
         if group is None or group.group_type not in _DESCRIBE:
@@ -99,8 +91,8 @@ class RecordedGroups:
     def _described(self, group_id: str, group: Any) -> dict[str, Any]:
         # 2.
         ask = _DESCRIBE[group.group_type](group_ids=(group_id,))
-        (answer,) = self._coordinator.handle(Received(1, ask), 0)
-        assert isinstance(answer, Respond)
+        (answer,) = self._coordinator.handle(events.Received(1, ask), 0)
+        assert isinstance(answer, events.Respond)
         response: Any = answer.response
         (described,) = response.groups
         if not isinstance(group, StreamsGroup):

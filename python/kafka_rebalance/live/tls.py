@@ -7,27 +7,59 @@ Trust    `ssl.truststore.certificates` (PEM text), else `ssl.truststore.location
 Key      `ssl.keystore.key` with `ssl.keystore.certificate.chain` (PEM text), else the first private
          key of `ssl.keystore.location`.
 Types    a file's content shows its type (JKS, PKCS12 or PEM); `ssl.*.type` is not read.
+Stores   JKS is read in plain Python, PKCS12 with `cryptography`.
+
+A JKS file has a magic number, the version and the number of entries; then the entries: each a
+private key with its certificate chain (tag 1), or a trusted certificate (tag 2). The last 20 bytes
+are the SHA-1 of the password, a fixed string and all bytes before them. Numbers are big-endian; a
+string or bytes follow their length. A key has 20 bytes of salt; the PKCS#8 bytes, XORed with a
+stream of SHA-1 digests; the SHA-1 of the password and the plain bytes. The stream's first digest is
+the SHA-1 of the password and the salt, each later one the SHA-1 of the password and the digest
+before it.
+
 Errors   ClusterError with the name of the setting, never with a password.
+Source   sun.security.provider.JavaKeyStore and KeyProtector.
 """
 
+import base64
+import hashlib
+import importlib
 import re
 import ssl
+import struct
 import tempfile
 import textwrap
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from io import BytesIO
 from pathlib import Path
+from typing import Any, NamedTuple
 
-from kafka_rebalance.errors import ClusterError
-
-from .java_stores import Store, read_store
+from kafka_rebalance.errors import ClusterError, MissingExtra
 
 _VERSIONS = {"TLSv1.2": ssl.TLSVersion.TLSv1_2, "TLSv1.3": ssl.TLSVersion.TLSv1_3}
 _PEM = b"-----BEGIN "
 _BLOCK = re.compile(r"-----BEGIN ([A-Z ]+)-----([\w+/=\s]*)-----END \1-----", re.ASCII)
 
 
+class KeyPair(NamedTuple):
+    """A private key (PKCS#8), its certificate, and its issuers' certificates; all are DER."""
+
+    key: bytes
+    chain: list[bytes]
+
+    def pem(self) -> str:
+        certificates = "".join(_armoured("CERTIFICATE", one) for one in self.chain)
+        return _armoured("PRIVATE KEY", self.key) + certificates
+
+
+class Store(NamedTuple):
+    """A store's trusted certificates (DER), and its first private key."""
+
+    trusted: list[bytes]
+    key: KeyPair | None
+
+
 def ssl_context(properties: Mapping[str, str]) -> ssl.SSLContext:
-    """Returns the context of a client with these settings."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     enabled = properties.get("ssl.enabled.protocols", "TLSv1.2,TLSv1.3").split(",")
     versions = [_VERSIONS[one.strip()] for one in enabled if one.strip() in _VERSIONS]
@@ -144,24 +176,145 @@ def tls_problem(error: ssl.SSLError) -> str:
             of, mend = "", "renew it, or set this machine's clock"
         return f"{of}the server's certificate is not trusted (OpenSSL: {why}); {mend}"
     reason = (error.reason or str(error)).upper()
-    if "PROTOCOL_VERSION" in reason or "UNSUPPORTED_PROTOCOL" in reason:
-        ours = "this client has TLSv1.2 and TLSv1.3, as far as ssl.enabled.protocols allows them"
-        return f"the server has no version of TLS that this client has ({_words(reason)}); {ours}"
-    if "ALERT" in reason and "HANDSHAKE_FAILURE" in reason:
-        return (
-            f"the server ended the TLS handshake ({_words(reason)}): it wants a client "
-            "certificate, which ssl.keystore.location names, or it has no version or cipher in "
-            "common with this client"
-        )
-    if "ALERT" in reason and any(word in reason for word in ("CERTIFICATE", "CA")):
-        return (
-            f"the server wants another client certificate ({_words(reason)}); "
-            "ssl.keystore.location names it"
-        )
-    if "WRONG_VERSION" in reason or "RECORD" in reason or "EOF" in reason:
-        return f"no TLS is spoken there ({_words(reason)}); is it the right port?"
-    return f"TLS failed: {_words(reason)}"
+    found = (text for pattern, text in _PROBLEMS.items() if re.search(pattern, reason, re.DOTALL))
+    return next(found).replace("{}", reason.lower().replace("_", " "))
 
 
-def _words(reason: str) -> str:
-    return reason.lower().replace("_", " ")
+_PROBLEMS = {
+    "PROTOCOL_VERSION|UNSUPPORTED_PROTOCOL": "the server has no version of TLS that this client "
+    "has ({}); this client has TLSv1.2 and TLSv1.3, as far as ssl.enabled.protocols allows them",
+    "^(?=.*ALERT).*HANDSHAKE_FAILURE": "the server ended the TLS handshake ({}): it wants a client "
+    "certificate, which ssl.keystore.location names, or it has no version or cipher in common with "
+    "this client",
+    "^(?=.*ALERT).*(CERTIFICATE|CA)": "the server wants another client certificate ({}); "
+    "ssl.keystore.location names it",
+    "WRONG_VERSION|RECORD|EOF": "no TLS is spoken there ({}); is it the right port?",
+    "": "TLS failed: {}",
+}
+"""A pattern of OpenSSL's reason -> the error in words; the first pattern that fits counts."""
+
+
+# Java's key stores and trust stores ---------------------------------------------------------------
+
+_JKS, _JCEKS = b"\xfe\xed\xfe\xed", b"\xce\xce\xce\xce"
+_WHITENER = b"Mighty Aphrodite"
+_DIGEST = 20  # bytes of a SHA-1
+_KEY, _CERTIFICATE = 1, 2
+
+
+def read_store(data: bytes, password: str | None, key_password: str | None = None) -> Store:
+    """Returns the contents of a JKS or PKCS12 store. Errors: MissingExtra; ClusterError."""
+    if data.startswith(_JKS):
+        return _jks(data, password, key_password or password)
+    if data.startswith(_JCEKS):
+        raise ClusterError("it is a JCEKS store; keytool -importkeystore makes a PKCS12 store")
+    if data.startswith(b"\x30"):
+        return _pkcs12(data, password)
+    raise ClusterError("it is neither a JKS, a PKCS12 nor a PEM store")
+
+
+def _armoured(label: str, der: bytes) -> str:
+    text = base64.encodebytes(der).decode()
+    return f"-----BEGIN {label}-----\n{text}-----END {label}-----\n"
+
+
+def _jks(data: bytes, password: str | None, key_password: str | None) -> Store:
+    body, digest = data[:-_DIGEST], data[-_DIGEST:]
+    if password is not None:  # as in Java, a store is checked only if a password is given
+        wanted = hashlib.sha1(_java_bytes(password) + _WHITENER + body).digest()
+        if wanted != digest:
+            raise ClusterError("the password is wrong, or the file is damaged")
+    try:
+        return _entries(BytesIO(body[len(_JKS) :]), key_password)
+    except (struct.error, IndexError, ValueError, StopIteration):
+        # A length in the file points beyond the file's end, or the sealed key is not DER.
+        raise ClusterError("the file is damaged") from None
+
+
+def _entries(file: BytesIO, key_password: str | None) -> Store:
+    version, count = _number(file, ">I"), _number(file, ">I")
+    trusted: list[bytes] = []
+    key: KeyPair | None = None
+    for _ in range(count):
+        tag = _number(file, ">I")
+        _bytes(file, ">H")  # alias
+        _number(file, ">Q")  # the time of its creation
+        if tag == _CERTIFICATE:
+            trusted.append(_certificate(file, version))
+            continue
+        if tag != _KEY:
+            raise ValueError(tag)
+        sealed = _bytes(file, ">I")
+        chain = [_certificate(file, version) for _ in range(_number(file, ">I"))]
+        key = key or KeyPair(_opened(sealed, key_password), chain)
+    return Store(trusted, key)
+
+
+def _certificate(file: BytesIO, version: int) -> bytes:
+    if version > 1:
+        _bytes(file, ">H")  # the type, X.509
+    return _bytes(file, ">I")
+
+
+def _number(file: BytesIO, form: str) -> int:
+    (value,) = struct.unpack(form, file.read(struct.calcsize(form)))
+    return int(value)
+
+
+def _bytes(file: BytesIO, form: str) -> bytes:
+    size = _number(file, form)
+    found = file.read(size)
+    if len(found) < size:
+        raise ValueError(size)
+    return found
+
+
+def _opened(sealed: bytes, password: str | None) -> bytes:
+    """Returns the private key of an EncryptedPrivateKeyInfo that Java's own algorithm encrypted."""
+    if password is None:
+        raise ClusterError("a password is needed for the private key")
+    _, protected = _der_values(next(_der_values(sealed)))
+    salt, text, check = protected[:_DIGEST], protected[_DIGEST:-_DIGEST], protected[-_DIGEST:]
+    secret, stream, digest = _java_bytes(password), b"", salt
+    while len(stream) < len(text):
+        digest = hashlib.sha1(secret + digest).digest()
+        stream += digest
+    plain = bytes(a ^ b for a, b in zip(text, stream, strict=False))
+    if hashlib.sha1(secret + plain).digest() != check:
+        raise ClusterError("the password of the private key is wrong")
+    return plain
+
+
+def _der_values(data: bytes) -> Iterator[bytes]:
+    """Yields the contents of each DER value at the top level of `data`."""
+    at = 0
+    while at < len(data):
+        size, at = data[at + 1], at + 2
+        if size > 0x7F:
+            more = size & 0x7F
+            size, at = int.from_bytes(data[at : at + more], "big"), at + more
+        yield data[at : at + size]
+        at += size
+
+
+def _java_bytes(password: str) -> bytes:
+    return password.encode("utf-16-be")
+
+
+def _pkcs12(data: bytes, password: str | None) -> Store:
+    try:
+        module: Any = importlib.import_module("cryptography.hazmat.primitives.serialization.pkcs12")
+        forms: Any = importlib.import_module("cryptography.hazmat.primitives.serialization")
+    except ImportError as error:
+        raise MissingExtra("a PKCS12 store", "kafka") from error
+    der = forms.Encoding.DER
+    try:
+        found = module.load_pkcs12(data, None if password is None else password.encode())
+    except ValueError:
+        raise ClusterError("the password is wrong, or the file is not a PKCS12 store") from None
+    others = [one.certificate.public_bytes(der) for one in found.additional_certs]
+    own = [found.cert.certificate.public_bytes(der)] if found.cert else []
+    if found.key is None:
+        return Store(own + others, None)
+    key = found.key.private_bytes(der, forms.PrivateFormat.PKCS8, forms.NoEncryption())
+    return Store(others, KeyPair(key, own + others))

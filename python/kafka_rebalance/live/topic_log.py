@@ -26,8 +26,9 @@ from .log_records import (
     cluster_errors,
     lost_offset,
     no_partitions,
+    polled,
 )
-from .patience import retried
+from .raw_requests import retried
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -218,7 +219,6 @@ _NAMES = {
     "ssl.key.location": "ssl_keyfile",
     "ssl.key.password": "ssl_password",
 }
-_POLL_MS = 200
 # By default, kafka-python returns records of aborted transactions, too.
 _CONSUMER = {
     "isolation_level": "read_committed",
@@ -280,23 +280,17 @@ class KafkaPythonLog(TopicLog):
     def _range(
         self, consumer: Any, place: Any, offsets: range, columns: RecordColumns, idle: IdleLimit
     ) -> "Iterator[pa.RecordBatch]":
-        end = offsets.stop
-        consumer.assign([place])
-        consumer.seek(place, offsets.start)
-        # The position, not the last record, shows the end: the last offsets may have no record.
-        while (position := consumer.position(place)) is not None and position < end:
-            idle.check(position)
-            try:
-                polled = consumer.poll(timeout_ms=_POLL_MS)
-            except self._client.errors.OffsetOutOfRangeError:
-                raise lost_offset(place.partition, position) from None
-            for record in polled.get(place, ()):
-                if record.offset >= end:
-                    break
-                kind = -1 if record.timestamp_type is None else record.timestamp_type
-                columns.append(record.key, record.value, record.offset, record.timestamp, kind)
-                if columns.is_full:
-                    yield columns.batch()
+        read = offsets.start
+        try:
+            for position, records in polled(consumer, place, offsets, idle):
+                for one in records:
+                    kind = -1 if one.timestamp_type is None else one.timestamp_type
+                    columns.append(one.key, one.value, one.offset, one.timestamp, kind)
+                    if columns.is_full:
+                        yield columns.batch()
+                read = position
+        except self._client.errors.OffsetOutOfRangeError:
+            raise lost_offset(place.partition, read) from None
 
 
 def _retried(call: Any) -> Any:

@@ -26,7 +26,7 @@ from kafka_rebalance.coordinator.machine import events as interface
 from kafka_rebalance.wire.classic_groups import JoinGroupResponse
 from kafka_rebalance.wire.error_codes import ErrorCode
 
-from .driver_commands import Json, config_of, play
+from .driver_commands import Json, config_of, read
 from .lines import IdNames, response_line
 from .text import Command, at, duration_ms, partition, whole
 from .virtual_broker import VirtualBroker
@@ -54,11 +54,11 @@ class Tracer:
 
     def step(self, command: Command) -> list[str]:
         """Plays one command. Errors: GroupError with the line if the command cannot be read."""
-        read = _COMMANDS.get(command.words[0])
-        if read is None:
+        parse = _COMMANDS.get(command.words[0])
+        if parse is None:
             known = ", ".join(_COMMANDS)
             raise command.error(f"no command {command.words[0]!r}; known: {known}")
-        played: Json = {"g": _group(command), "v": None, "client": ""} | read(self, command)
+        played: Json = {"g": _group(command), "v": None, "client": ""} | parse(self, command)
         if "version" in command.options:
             played["v"] = command.number("version", 0)
         # Record the sender before the request is sent, because the response may come at once.
@@ -67,7 +67,7 @@ class Tracer:
         if played["op"] == "init":
             self.broker = VirtualBroker(config_of(played))
         else:
-            play(self.broker, played, number)
+            read(self.broker, played, number)()
         happened = self.broker.take()
         # Learn all names first: the leader's response lists members that get their responses later.
         for _, effect in happened:
@@ -87,7 +87,6 @@ class Tracer:
         }
 
     def join(self, command: Command) -> Json:
-        """Reads `join c0 [new]`."""
         names = command.words[1:]
         if not names or names[1:] not in ((), ("new",)):
             raise command.error("join NAME [new]")
@@ -129,7 +128,6 @@ class Tracer:
         }
 
     def heartbeat(self, command: Command) -> Json:
-        """Reads `heartbeat c1`."""
         return {"op": "hb", **self.member(command, _one_word(command, "NAME"))}
 
     def leave(self, command: Command) -> Json:
@@ -243,11 +241,6 @@ def _fail_next(_: Tracer, command: Command) -> Json:
     return {"op": "fail_next", "err": name}
 
 
-def _reload(tracer: Tracer, command: Command) -> Json:
-    size = command.number("max_size", tracer.broker.coordinator.config.group_max_size)
-    return {"op": "reload", "max_size": size}
-
-
 def _fixed(op: str, client: str = "") -> Callable[[Tracer, Command], Json]:
     """Returns a function that reads a command without words or options of its own."""
     return lambda *_: {"op": op, "client": client}
@@ -279,7 +272,10 @@ _COMMANDS: dict[str, Callable[[Tracer, Command], Json]] = {
     "hold": _fixed("hold"),
     "release": _fixed("release"),
     "fail-next": _fail_next,
-    "reload": _reload,
+    "reload": lambda tracer, command: {
+        "op": "reload",
+        "max_size": command.number("max_size", tracer.broker.coordinator.config.group_max_size),
+    },
     "unload": _fixed("unload"),
 }
 

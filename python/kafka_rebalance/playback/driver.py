@@ -339,7 +339,6 @@ class Driver:
         return json.dumps(self.command(command))
 
     def command(self, command: Json) -> Json:
-        """Answers a command that is a JSON object."""
         op = command.get("op")
         if op not in ("init", *_STATES, *REQUESTS, *ACTIONS):
             return {"bad": op}

@@ -101,11 +101,6 @@ _NAMED = (tuple[str, bytes], StreamsSubtopology, SubtopologyTasks)
 _DEFAULTS: Json = {"m": "", "gen": -1, "st": 10_000}
 
 
-def play(broker: VirtualBroker, command: Json, number: int) -> None:
-    """Reads and plays a command; its request has the id `number`. Errors: those of `read`."""
-    read(broker, command, number)()
-
-
 def read(broker: VirtualBroker, command: Json, number: int) -> Step:
     """Reads a command; its request will have the id `number`.
 
@@ -254,10 +249,6 @@ def _write(broker: VirtualBroker, command: Json) -> Step:
     return partial(broker.write, bytes.fromhex(command["k"]), data, pid)
 
 
-def _mark(broker: VirtualBroker, command: Json) -> Step:
-    return partial(broker.mark, _given(command, "pid", int), _given(command, "commit", bool))
-
-
 def _change_topics(broker: VirtualBroker, command: Json) -> Step:
     topics = [_topic(name, one) for name, one in command["topics"].items()]
     if not all(fits(one, ClusterTopic) for one in topics):
@@ -270,11 +261,6 @@ def _delete_partitions(broker: VirtualBroker, command: Json) -> Step:
     if not fits(deleted, tuple[tuple[str, int], ...]):
         raise TypeError(f"partitions: {deleted!r}")
     return partial(broker.delete_partitions, *deleted)
-
-
-def _reload(broker: VirtualBroker, command: Json) -> Step:
-    size = _given(command, "max_size", int | None, None)
-    return partial(broker.reload, group_max_size=size)
 
 
 def _given(command: Json, key: str, hint: Any, *default: Any) -> Any:
@@ -308,8 +294,12 @@ ACTIONS: dict[str, Callable[[VirtualBroker, Json], Step]] = {
     "release": lambda broker, _: broker.release,
     "release_last": lambda broker, _: broker.release_last,
     "fail_next": lambda broker, command: partial(broker.fail_next, ErrorCode[command["err"]]),
-    "reload": _reload,
+    "reload": lambda broker, command: partial(
+        broker.reload, group_max_size=_given(command, "max_size", int | None, None)
+    ),
     "unload": lambda broker, _: broker.unload,
     "raw": _write,
-    "rawend": _mark,
+    "rawend": lambda broker, command: partial(
+        broker.mark, _given(command, "pid", int), _given(command, "commit", bool)
+    ),
 }

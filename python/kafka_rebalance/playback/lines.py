@@ -11,15 +11,10 @@ from kafka_rebalance.member import interface
 from kafka_rebalance.member.worker import assigned_work, revoked_work
 from kafka_rebalance.wire import classic_groups as classic
 from kafka_rebalance.wire import group_records as wire
+from kafka_rebalance.wire import offsets
 from kafka_rebalance.wire.connect_protocol import decode_connect_assignment, decode_connect_metadata
 from kafka_rebalance.wire.consumer_protocol import decode_assignment, decode_subscription
 from kafka_rebalance.wire.messages import Request, Response
-from kafka_rebalance.wire.offsets import (
-    OffsetCommit,
-    OffsetCommitResponse,
-    OffsetDeleteResponse,
-    OffsetFetchResponse,
-)
 
 _CONNECT = "connect"
 
@@ -34,14 +29,16 @@ def work_line(work: Work) -> str:
     return listed(work.names())
 
 
+def _pairs(**given: object) -> list[str]:
+    """Returns texts such as `generation=1`, one for each value that is not None."""
+    return [f"{name}={value}" for name, value in given.items() if value is not None]
+
+
 def membership(member_id: str, generation_id: int, instance: str | None = None) -> str:
     """Returns text such as `member=m instance=i generation=1`, or `no member id`."""
-    parts = [f"member={member_id}" if member_id else "no member id"]
-    if instance is not None:
-        parts.append(f"instance={instance}")
-    if generation_id >= 0:
-        parts.append(f"generation={generation_id}")
-    return " ".join(parts)
+    who = f"member={member_id}" if member_id else "no member id"
+    generation = generation_id if generation_id >= 0 else None
+    return " ".join([who, *_pairs(instance=instance, generation=generation)])
 
 
 def effect_line(effect: interface.MemberEffect, generation_id: int) -> str:
@@ -81,14 +78,14 @@ def request_line(request: Request) -> str:
             is_worker = request.protocol_type == _CONNECT
             read = _report_parts if is_worker else _subscription_parts
             parts += read(protocols[0].metadata)
-        case classic.SyncGroup() | classic.Heartbeat() | OffsetCommit():
+        case classic.SyncGroup() | classic.Heartbeat() | offsets.OffsetCommit():
             ids = (request.member_id, request.generation_id, request.group_instance_id)
             parts.append(membership(*ids))
             if isinstance(request, classic.SyncGroup):
                 is_worker = request.protocol_type == _CONNECT
                 line = _work_assignment if is_worker else _partition_assignment
                 parts += [line(name, data) for name, data in request.assignments]
-            elif isinstance(request, OffsetCommit):
+            elif isinstance(request, offsets.OffsetCommit):
                 parts += [f"{one.topic}-{one.partition}={one.offset}" for one in request.offsets]
         case classic.LeaveGroup(members=members):
             parts += [membership(one.member_id, -1) for one in members]
@@ -97,18 +94,14 @@ def request_line(request: Request) -> str:
 
 def _report_parts(metadata: bytes) -> list[str]:
     report = decode_connect_metadata(metadata)
-    parts = [f"offset={report.config_offset}"]
-    if report.assignment is not None:
-        parts.append(f"runs={work_line(assigned_work(report.assignment))}")
-    return parts
+    runs = None if report.assignment is None else work_line(assigned_work(report.assignment))
+    return _pairs(offset=report.config_offset, runs=runs)
 
 
 def _subscription_parts(metadata: bytes) -> list[str]:
     sent = decode_subscription(metadata)
-    parts = [f"topics={listed(sent.topics)}", f"owned={listed(sent.owned_partitions)}"]
-    if sent.generation_id is not None:
-        parts.append(f"generation={sent.generation_id}")
-    return parts
+    topics, owned = listed(sent.topics), listed(sent.owned_partitions)
+    return _pairs(topics=topics, owned=owned, generation=sent.generation_id)
 
 
 def _partition_assignment(member_id: str, data: bytes) -> str:
@@ -118,16 +111,14 @@ def _partition_assignment(member_id: str, data: bytes) -> str:
 def _work_assignment(member_id: str, data: bytes) -> str:
     """Returns a worker's assignment as `m=(c c-0) revoked=(d) offset=3 delay=5000`."""
     message = decode_connect_assignment(data)
-    parts = [f"{member_id}={work_line(assigned_work(message))}"]
     revoked = revoked_work(message)
-    if revoked:
-        parts.append(f"revoked={work_line(revoked)}")
-    parts.append(f"offset={message.config_offset}")
-    if message.delay_ms:
-        parts.append(f"delay={message.delay_ms}")
-    if message.error:
-        parts.append(f"error={message.error}")
-    return " ".join(parts)
+    parts = _pairs(
+        revoked=work_line(revoked) if revoked else None,
+        offset=message.config_offset,
+        delay=message.delay_ms or None,
+        error=message.error or None,
+    )
+    return " ".join([f"{member_id}={work_line(assigned_work(message))}", *parts])
 
 
 class IdNames:
@@ -158,7 +149,7 @@ class IdNames:
         return text
 
     def list(self, ids: Sequence[str]) -> str:
-        return f"({' '.join(self.name_of(one) for one in ids)})"
+        return listed(map(self.name_of, ids))
 
     def records(self, records: Sequence[LogRecord]) -> str:
         return "; ".join(self._record(record) for record in records)
@@ -202,14 +193,14 @@ def _details(response: Response, names: IdNames) -> list[str]:
                 f"{names.name_of(one.member_id) or one.group_instance_id}={one.error_code}"
                 for one in members
             ]
-        case OffsetFetchResponse(offsets=offsets):
+        case offsets.OffsetFetchResponse(offsets=fetched):
             return [
                 f"{one.topic}-{one.partition}={one.error_code if one.error_code else one.offset}"
-                for one in offsets
+                for one in fetched
             ]
         case (
-            OffsetCommitResponse(partitions=partitions)
-            | OffsetDeleteResponse(partitions=partitions)
+            offsets.OffsetCommitResponse(partitions=partitions)
+            | offsets.OffsetDeleteResponse(partitions=partitions)
         ):
             return [f"{one.topic}-{one.partition}={one.error_code}" for one in partitions]
         case classic.DeleteGroupsResponse(groups=groups):
@@ -222,26 +213,21 @@ def _details(response: Response, names: IdNames) -> list[str]:
 
 
 def _joined(response: classic.JoinGroupResponse, names: IdNames) -> list[str]:
-    parts = []
-    if response.generation_id >= 0:
-        parts.append(f"generation={response.generation_id}")
-    if response.protocol_name is not None:
-        parts.append(f"protocol={response.protocol_name}")
-    if response.leader:
-        parts.append(f"leader={names.name_of(response.leader)}")
-    if response.members:
-        parts.append(f"members={names.list([one.member_id for one in response.members])}")
-    if response.skip_assignment:
-        parts.append("skip_assignment")
-    return parts
+    members = [one.member_id for one in response.members]
+    parts = _pairs(
+        generation=response.generation_id if response.generation_id >= 0 else None,
+        protocol=response.protocol_name,
+        leader=names.name_of(response.leader) if response.leader else None,
+        members=names.list(members) if members else None,
+    )
+    return [*parts, "skip_assignment"] if response.skip_assignment else parts
 
 
 def _described(group: classic.DescribedGroup, names: IdNames) -> str:
     parts = [f"{group.group_id}={group.state}"]
     if group.error_code:
         parts.append(str(group.error_code))
-    if group.protocol_name:
-        parts.append(f"protocol={group.protocol_name}")
+    parts += _pairs(protocol=group.protocol_name or None)
     parts += [f"{names.name_of(one.member_id)}={_text(one.assignment)}" for one in group.members]
     return " ".join(parts)
 

@@ -15,6 +15,7 @@ A command consists of words and `name=value` options, quoted as in a shell. A du
 
 import shlex
 from collections.abc import Callable, Sequence
+from itertools import groupby
 
 from kafka_rebalance.errors import GroupError
 from kafka_rebalance.frozen import Frozen
@@ -65,31 +66,15 @@ class Block(Frozen):
 def parse(text: str) -> list[Block]:
     """Parses a trace into blocks. Errors: GroupError with the line."""
     blocks = []
-    head: list[str] = []
-    commands: list[Command] = []
-    expected: list[str] = []
-    answers = False
-
-    def close() -> None:
-        if head:
-            blocks.append(Block(tuple(head), tuple(commands), tuple(expected)))
-        head.clear()
-        commands.clear()
-        expected.clear()
-
-    for number, line in enumerate(text.splitlines(), 1):
-        if not line.strip():
-            close()
-            answers = False
-        elif line == _RULE:
-            answers = True
-        elif answers:
-            expected.append(line)
-        else:
-            head.append(line)
-            if not line.startswith("#"):
-                commands.append(_command(number, line))
-    close()
+    numbered = enumerate(text.splitlines(), 1)
+    for has_text, lines in groupby(numbered, lambda one: bool(one[1].strip())):
+        block = list(lines) if has_text else []
+        texts = [line for _, line in block]
+        end = texts.index(_RULE) if _RULE in texts else len(texts)
+        commands = [_command(*one) for one in block[:end] if not one[1].startswith("#")]
+        expected = [line for line in texts[end:] if line != _RULE]
+        if end:
+            blocks.append(Block(tuple(texts[:end]), tuple(commands), tuple(expected)))
     return blocks
 
 

@@ -47,8 +47,7 @@ from kafka_rebalance.notes.listed import is_cooperative
 from kafka_rebalance.plans.leaders import possible_dialects
 from kafka_rebalance.plans.rebalance_plan import RebalancePlan, plan
 
-from .changes_between import epochs_of_changes, read_topics
-from .courses import possible_ends
+from .courses import epochs_of_changes, possible_ends, read_topics
 from .owners import Owners, additions, elsewhere, owners, owners_in, renamed
 
 _PREFIXES = ("", "librdkafka/", "kafka-python/", "aiokafka/")

@@ -11,7 +11,6 @@ import pytest
 from pyarrow import fs
 
 import kafka_rebalance as kr
-from kafka_rebalance.bulk import output_directory as module
 from kafka_rebalance.bulk import paths
 from kafka_rebalance.bulk.output_directory import output_directory
 
@@ -94,7 +93,7 @@ def test_a_commit_that_fails_loses_nothing(target: Path, monkeypatch: pytest.Mon
         with output_directory(str(target), overwrite=True) as output:
             output.commit(write(target, "part-a", "part-b", "part-c"))
 
-    monkeypatch.setattr(module, "open_file_system", lambda path: (system, path))
+    monkeypatch.setattr(paths, "open_file_system", lambda path: (system, path))
     with pytest.raises(OSError, match="the store is away"):
         job()
     found = files(target)

@@ -136,9 +136,7 @@ impl Named {
         for topic in &self.topics {
             builder.topic(&topic.name, topic.partitions);
             builder.broker_fields(topic.topic_id.as_deref(), None);
-            if let Some(weights) = &topic.weights {
-                builder.weights(weights.clone());
-            }
+            builder.last_topic().weights.clone_from(&topic.weights);
             if let Some(racks) = &topic.racks {
                 builder.topic_racks();
                 for replicas in racks {
@@ -152,7 +150,7 @@ impl Named {
         for member in &self.members {
             builder.member(&member.member_id, None, None);
             let rack_id = member.rack_id.as_deref();
-            builder.capacity(member.capacity);
+            builder.last_member().capacity = member.capacity.unwrap_or(1.0);
             builder.sent(member.generation_id, rack_id, AsSent::default());
             let topics = member.topics.iter().map(|name| Name::Text(name));
             builder

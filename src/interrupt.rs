@@ -17,13 +17,9 @@ impl Interrupt {
 
     /// Returns an error if the computation has to stop.
     pub fn check(&self) -> Result<(), GroupError> {
-        match self.is_requested() {
+        match self.0.load(Ordering::Relaxed) {
             true => Err(GroupError::new("assignor", "interrupted")),
             false => Ok(()),
         }
-    }
-
-    pub fn is_requested(&self) -> bool {
-        self.0.load(Ordering::Relaxed)
     }
 }

@@ -28,7 +28,6 @@ pub mod group {
     pub mod group_fields;
     pub(crate) mod lists;
     pub mod model;
-    pub(crate) mod names;
     pub mod ownership;
     pub mod spec;
     pub mod streams;

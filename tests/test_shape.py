@@ -141,7 +141,6 @@ RUST_ONLY = {
     "assignors/consumer/changed": "what homogeneous.py does with a target, as sorted lists",
     "group/builder": "a group made field by field; Python's group/spec makes it at once",
     "group/lists": "lists of ids in one buffer",
-    "group/names": "a comparison of names that is faster than the standard library's",
     "java/red_black_tree": "the trees of java/hash_table, which Python keeps in one file",
     "java/slots": "orders found without a table; Python makes the tables",
     "java/text": "Python decodes as Java does by itself",

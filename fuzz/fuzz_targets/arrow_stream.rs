@@ -47,8 +47,8 @@ fuzz_target!(|stream: &[u8]| {
             max_partitions: 200,
             threads: 1,
         };
-        let _ = assign_batch(&batch, options, Form::Columns);
-        let _ = assign_batch(&batch, options, Form::Lines);
+        let _ = assign_batch(&batch, options, Form::Columns, false);
+        let _ = assign_batch(&batch, options, Form::Lines, false);
         let _ = plan_batch(&batch, Some(&["add-members=1".into()]), options, Form::Columns);
         let _ = compare_batch(&batch, &[], options, Form::Columns);
     }

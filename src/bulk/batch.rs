@@ -29,7 +29,7 @@ fn rows<'s, T: Send>(
     options: Options,
     answer: impl Fn(usize, GroupSpec<'s>) -> Result<T, GroupError> + Sync,
 ) -> Vec<Row<'s, T>> {
-    in_parallel(source.rows(), options.threads, |row| {
+    in_parallel(source.rows, options.threads, |row| {
         let group = source.group(row, options.max_partitions);
         let answer = group.and_then(|group| answer(row, group));
         (source.group_id(row), answer)
@@ -40,46 +40,30 @@ fn rows<'s, T: Send>(
 ///
 /// Columns and fields are found by name, in any order; unknown ones are ignored. A required column
 /// that is missing is an error. So is a column of a type that docs/contract.md does not allow.
+///
+/// With `as_owners`, an answer is one list of owners for each group.
 pub fn assign_batch(
     batch: &RecordBatch,
     options: Options,
     form: Form,
-) -> Result<RecordBatch, SchemaError> {
-    assigned(batch, options, form, Ok, output::write)
-}
-
-/// Assigns every group as `assign_batch` does, but returns one list of owners for each group.
-pub fn owners_batch(
-    batch: &RecordBatch,
-    options: Options,
-    form: Form,
-) -> Result<RecordBatch, SchemaError> {
-    assigned(
-        batch,
-        options,
-        form,
-        Assignor::for_owners,
-        output::write_owners,
-    )
-}
-
-fn assigned(
-    batch: &RecordBatch,
-    options: Options,
-    form: Form,
-    fits: impl Fn(Assignor) -> Result<Assignor, GroupError> + Sync,
-    write: impl Fn(&[Row<Answer>]) -> RecordBatch,
+    as_owners: bool,
 ) -> Result<RecordBatch, SchemaError> {
     let source = Source::of(batch, options.threads, form)?;
     let rows = rows(&source, options, |_, group| {
-        let (assignor, assignment) = assign(&group, options.assignor)?;
+        let (mut assignor, assignment) = assign(&group, options.assignor)?;
+        if as_owners {
+            assignor = assignor.for_owners()?;
+        }
         Ok(Answer {
             group,
-            assignor: fits(assignor)?,
+            assignor,
             assignment,
         })
     });
-    Ok(write(&rows))
+    Ok(match as_owners {
+        true => output::write_owners(&rows),
+        false => output::write(&rows),
+    })
 }
 
 /// Plans every row of a batch. Returns the figures of the plans. If `changes` is None, each row's

@@ -173,14 +173,12 @@ fn topic<'a, I: Input<'a>>(builder: &mut GroupBuilder<'a>, topic: &Given<I>) -> 
     });
     builder.broker_fields(topic_id, initialized.transpose()?);
     if let Some(given) = weights.optional_list()? {
-        let weights = given.map(|one| {
-            if one.is_null() {
-                Ok(UNKNOWN)
-            } else {
-                one.number()
-            }
-        });
-        builder.weights(weights.collect::<Result<_>>()?);
+        let weight = |one: Given<I>| match one.is_null() {
+            true => Ok(UNKNOWN),
+            false => one.number(),
+        };
+        let weights: Result<Vec<f64>> = given.map(weight).collect();
+        builder.last_topic().weights = Some(weights?);
     }
     Ok(())
 }
@@ -242,7 +240,9 @@ fn member<'a, I: Input<'a>>(
         ..AsSent::default()
     };
     builder.sent(generation_id, rack_id, as_sent);
-    builder.capacity(capacity.optional_number()?);
+    if let Some(capacity) = capacity.optional_number()? {
+        builder.last_member().capacity = capacity;
+    }
     match streams.value {
         Some(_) => streams_member(builder, &streams),
         None => Ok(()),

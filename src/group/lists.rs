@@ -4,6 +4,14 @@
 
 use crate::group::model::{MemberId, PartitionId};
 
+/// Returns the entries in ascending order, each once.
+pub fn ascending<T: Ord>(entries: impl IntoIterator<Item = T>) -> Vec<T> {
+    let mut sorted: Vec<T> = entries.into_iter().collect();
+    sorted.sort_unstable();
+    sorted.dedup();
+    sorted
+}
+
 #[derive(Clone, Default)]
 pub struct Lists {
     ids: Vec<PartitionId>,

@@ -2,9 +2,9 @@
 //! Mirror of `group/model.py`: the parts of a group. Members, topics and racks are numbers; names
 //! are borrowed from the text of the group.
 
-use std::cmp::Ordering;
+use rustc_hash::FxHashMap;
 
-use crate::java::order::compare_names;
+use crate::error::GroupError;
 
 /// The default limit of a group's partitions, over all its topics.
 pub const MAX_PARTITIONS: u64 = 10_000_000;
@@ -28,7 +28,7 @@ pub struct TopicPartition {
     pub partition: u32,
 }
 
-#[derive(Clone)]
+#[derive(Clone, Default)]
 pub struct Topic<'a> {
     pub name: &'a str,
     /// 0 for a topic without partitions or without metadata; assignors skip both.
@@ -54,11 +54,7 @@ impl<'a> Topic<'a> {
         Self {
             name,
             partitions,
-            racks: None,
-            topic_id: None,
-            uuid: None,
-            initialized: None,
-            weights: None,
+            ..Self::default()
         }
     }
 }
@@ -222,30 +218,18 @@ pub struct Member<'a> {
     pub(crate) owned_topics: (u32, u32),
 }
 
-/// Sorts the members: static ones by `group_instance_id`, then dynamic ones by the `ranks` of their
-/// ids. If two instance ids are equal, the order of the leader's map (`in_map`) breaks the tie.
-pub(crate) fn static_first<'w>(
-    members: &[Member],
-    ranks: &[u32],
-    in_map: impl FnOnce() -> &'w [MemberId],
-) -> Vec<MemberId> {
-    let instance = |m: MemberId| members[m as usize].group_instance_id;
-    let compare = |&a: &MemberId, &b: &MemberId| match (instance(a), instance(b)) {
-        (Some(x), Some(y)) => compare_names(x, y),
-        (Some(_), None) => Ordering::Less,
-        (None, Some(_)) => Ordering::Greater,
-        (None, None) => ranks[a as usize].cmp(&ranks[b as usize]),
-    };
-    let mut order: Vec<MemberId> = (0..members.len() as u32).collect();
-    order.sort_unstable_by(compare);
-    if order
-        .windows(2)
-        .any(|pair| compare(&pair[0], &pair[1]).is_eq())
-    {
-        order = in_map().to_vec();
-        order.sort_by(compare);
+/// Records the id of `list[i]`. Returns an error at its `field` if another entry has this id.
+pub(crate) fn has_own_id<'a>(
+    ids: &mut FxHashMap<&'a str, usize>,
+    id: &'a str,
+    (list, i, field): (&str, usize, &str),
+) -> Result<(), GroupError> {
+    let first = *ids.entry(id).or_insert(i);
+    if first == i {
+        return Ok(());
     }
-    order
+    let problem = format!("{} is already the id of {list}[{first}]", quoted(id));
+    Err(GroupError::new(format!("{list}[{i}].{field}"), problem))
 }
 
 /// Returns a name in JSON quotes, as error texts show it.

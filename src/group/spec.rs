@@ -3,14 +3,15 @@
 
 use std::sync::OnceLock;
 
-use super::model::{
-    Library, Member, MemberId, RackId, Topic, TopicId, TopicPartition, static_first,
-};
+use super::model::{Library, Member, MemberId, RackId, Topic, TopicId, TopicPartition};
 use super::streams::Streams;
-use crate::java::order::{by_rank, hash_order, name_ranks, string_hash};
+use crate::java::order::{
+    by_rank, compare_names, hash_order, name_ranks, sort_as_put, string_hash,
+};
 
 /// One group. `GroupBuilder::finish` (`builder.rs`) validates it. The groups that plans make from a
 /// valid group are valid, too, and are not checked again.
+#[derive(Default)]
 pub struct GroupSpec<'a> {
     pub group_id: &'a str,
     pub assignor: Option<&'a str>,
@@ -87,6 +88,20 @@ impl<'a> GroupSpec<'a> {
         self.members.len() + partitions.sum::<usize>() + lists
     }
 
+    /// By topic: whether any member subscribes to it.
+    pub fn subscribed(&self) -> Vec<bool> {
+        let mut subscribed = vec![false; self.topics.len()];
+        for m in 0..self.members.len() as MemberId {
+            // Neighbours often share one list.
+            if m == 0 || !self.same_subscription(m - 1, m) {
+                for &topic in self.subscription(m) {
+                    subscribed[topic as usize] = true;
+                }
+            }
+        }
+        subscribed
+    }
+
     pub fn topic_names(&self) -> Vec<&'a str> {
         self.topics.iter().map(|topic| topic.name).collect()
     }
@@ -135,12 +150,11 @@ impl<'a> GroupSpec<'a> {
     /// order of `members_in_order`.
     pub fn owners_in_order(&self) -> &[MemberId] {
         let order = || {
-            let members = self.members_in_order();
-            let hashes = members.iter().map(|&m| self.member_hashes()[m as usize]);
-            let order = hash_order(&hashes.collect::<Vec<_>>(), |i| {
-                self.members[members[i as usize] as usize].member_id
-            });
-            order.into_iter().map(|i| members[i as usize]).collect()
+            let mut order = self.members_in_order().to_vec();
+            let id = |&m: &MemberId| self.members[m as usize].member_id;
+            let hash = |&m: &MemberId| self.member_hashes()[m as usize];
+            sort_as_put(&mut order, hash, |a, b| compare_names(id(a), id(b)));
+            order
         };
         self.orders.owners_in_order.get_or_init(order)
     }
@@ -174,8 +188,7 @@ impl<'a> GroupSpec<'a> {
             replica_racks: self.replica_racks.clone(),
             rack_ids: self.rack_ids.clone(),
             // Plans never play a streams group here.
-            streams: Streams::default(),
-            orders: Orders::default(),
+            ..Self::default()
         }
     }
 
@@ -185,18 +198,30 @@ impl<'a> GroupSpec<'a> {
         self
     }
 
-    /// Members: static ones by `group_instance_id`, then dynamic ones by `member_id`.
+    /// Members: static ones by `group_instance_id`, then dynamic ones by `member_id`. If two
+    /// instance ids are equal, the order of the leader's map breaks the tie.
     pub fn static_first(&self) -> &[MemberId] {
         // Ids are unique, so dynamic members are in the order of their ranks.
-        let is_dynamic = |member: &Member| member.group_instance_id.is_none();
-        if self.members.iter().all(is_dynamic) {
-            return self.members_by_name();
+        let instance = |m: MemberId| self.members[m as usize].group_instance_id;
+        let by_name = self.members_by_name();
+        if by_name.iter().all(|&m| instance(m).is_none()) {
+            return by_name;
         }
-        let order = || {
-            static_first(&self.members, self.member_ranks(), || {
-                self.members_in_order()
-            })
+        let ranks = self.member_ranks();
+        let compare = |&a: &MemberId, &b: &MemberId| match (instance(a), instance(b)) {
+            (Some(x), Some(y)) => compare_names(x, y),
+            (None, None) => ranks[a as usize].cmp(&ranks[b as usize]),
+            (x, y) => x.is_none().cmp(&y.is_none()),
         };
-        self.orders.static_first.get_or_init(order)
+        self.orders.static_first.get_or_init(|| {
+            let mut order = by_name.to_vec();
+            order.sort_unstable_by(compare);
+            let mut neighbours = order.windows(2);
+            if neighbours.any(|pair| compare(&pair[0], &pair[1]).is_eq()) {
+                order = self.members_in_order().to_vec();
+                order.sort_by(compare);
+            }
+            order
+        })
     }
 }

@@ -4,7 +4,7 @@
 
 use rustc_hash::FxHashMap;
 
-use super::model::{MemberId, TopicId, TopicPartition, quoted};
+use super::model::{MemberId, TopicId, TopicPartition, has_own_id};
 use crate::error::GroupError;
 
 /// A part of the topology. Only stateful subtopologies have standby tasks.
@@ -47,13 +47,8 @@ impl Streams<'_> {
     pub fn check_topology(&self, max_tasks: u64) -> Result<(), GroupError> {
         let mut ids = FxHashMap::default();
         for (i, one) in self.subtopologies.iter().flatten().enumerate() {
-            let first = *ids.entry(one.subtopology_id).or_insert(i);
-            if first != i {
-                let id = quoted(one.subtopology_id);
-                let problem = format!("{id} is already the id of subtopologies[{first}]");
-                let path = format!("subtopologies[{i}].subtopology_id");
-                return Err(GroupError::new(path, problem));
-            }
+            let place = ("subtopologies", i, "subtopology_id");
+            has_own_id(&mut ids, one.subtopology_id, place)?;
         }
         let total = self.all_tasks(self.num_standby_replicas);
         // Kafka counts tasks in 32 bits.

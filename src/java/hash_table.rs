@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Mirror of `java/hash_table.py`: the iteration order of `java.util.HashMap`, with tree bins and
 //! removals. This table is needed only if a slot may become a tree or if keys are removed; other
-//! maps use the shortcut in `order::java_hash_order`.
+//! maps use the shortcut in `order::to_java_hash_order`.
 
 use rustc_hash::FxHashMap;
 

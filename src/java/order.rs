@@ -7,9 +7,7 @@ use rustc_hash::FxHashSet;
 
 use super::hash_table::{DEFAULT_SLOTS, HashTable};
 use super::red_black_tree::Tie;
-use super::slots::{
-    MOST_AFTER_PUT, copied_slots, is_crowded, slot_of, slots_after_computes, slots_after_puts,
-};
+use super::slots::{MOST_AFTER_PUT, copied_slots, slot_of, slots_after_computes, slots_after_puts};
 
 /// The order of Java's `String.compareTo`: by UTF-16 unit, then by length.
 ///
@@ -56,13 +54,8 @@ pub fn partition_hash(topic_hash: u32, partition: u32) -> u32 {
         .wrapping_add(topic_hash)
 }
 
-/// Returns the indices of `names` in the iteration order of a default `HashMap` to which the names
-/// are added one after another.
-pub fn java_hash_order(names: &[&str]) -> Vec<u32> {
-    let hashes: Vec<u32> = names.iter().map(|name| string_hash(name)).collect();
-    hash_order(&hashes, |i| names[i as usize])
-}
-
+/// Returns the iteration order of a default `HashMap` to which names with these hashes are added
+/// one after another, as indices of the names.
 pub fn hash_order<'n>(hashes: &[u32], name: impl Fn(u32) -> &'n str) -> Vec<u32> {
     put_order(hashes, &|a, b| compare_names(name(a), name(b)))
 }
@@ -73,7 +66,11 @@ fn put_order(hashes: &[u32], tie: Tie) -> Vec<u32> {
     if let Some(slots) = slots_after_puts(hashes, |&hash| hash, DEFAULT_SLOTS) {
         return by_slot(0..hashes.len() as u32, hashes, slots);
     }
-    in_table(HashTable::default(), hashes, tie)
+    let mut table = HashTable::default();
+    for (i, &hash) in (0..).zip(hashes) {
+        table.put(i, hash, tie);
+    }
+    table.keys()
 }
 
 /// Sorts distinct keys into the iteration order of a default `HashMap` to which they are added one
@@ -96,6 +93,13 @@ pub fn sort_as_put<K: Copy>(
     for (key, i) in keys.iter_mut().zip(order) {
         *key = before[i as usize];
     }
+}
+
+/// Sorts entries into the iteration order of a default `HashMap` to which their names are added one
+/// after another.
+pub fn to_java_hash_order<'n, K: Copy>(keys: &mut [K], name: impl Fn(&K) -> &'n str) {
+    let hash = |key: &K| string_hash(name(key));
+    sort_as_put(keys, hash, |a, b| compare_names(name(a), name(b)));
 }
 
 /// Appends the keys of a `HashSet` of `slots` slots, in iteration order, to `list`. The set is
@@ -190,21 +194,12 @@ pub fn grouping_order<'n>(
 }
 
 /// Returns the iteration order of `new HashSet(collection)` for distinct keys, as indices of the
-/// keys. The table of such a set never gets full. `hashes` contains the keys' hashes; `tie` orders
-/// keys with equal hashes.
+/// keys. `hashes` contains the keys' hashes; `tie` orders keys with equal hashes.
 pub fn copied_hash_order(hashes: &[u32], tie: Tie) -> Vec<u32> {
-    let slots = copied_slots(hashes.len());
-    if is_crowded(hashes, |&hash| hash, slots, MOST_AFTER_PUT) {
-        return in_table(HashTable::with_slots(slots), hashes, tie);
-    }
-    by_slot(0..hashes.len() as u32, hashes, slots)
-}
-
-fn in_table(mut table: HashTable, hashes: &[u32], tie: Tie) -> Vec<u32> {
-    for (i, &hash) in hashes.iter().enumerate() {
-        table.put(i as u32, hash, tie);
-    }
-    table.keys()
+    let (slots, keys) = (copied_slots(hashes.len()), 0..hashes.len() as u32);
+    let mut order = Vec::with_capacity(hashes.len());
+    extend_by_set(&mut order, slots, keys, |key| hashes[key as usize], tie);
+    order
 }
 
 /// Returns `keys` sorted by slot; keys of one slot keep their order.

@@ -10,7 +10,7 @@ pub const MOST_AFTER_PUT: u8 = 8;
 const MOST_AFTER_COMPUTE: u8 = 7;
 
 /// Whether any slot has more than `most` of the keys.
-pub fn is_crowded<K>(keys: &[K], hash: impl Fn(&K) -> u32, slots: usize, most: u8) -> bool {
+fn is_crowded<K>(keys: &[K], hash: impl Fn(&K) -> u32, slots: usize, most: u8) -> bool {
     if keys.len() <= most as usize {
         return false;
     }

@@ -204,6 +204,8 @@ impl<'i> Tally<'i> {
         let eager = starts_over || !withholds || (is_ours && aiokafka());
         let mut seen: Vec<Assignment> = Vec::new();
         let mut target: Option<Assignment> = None;
+        let never = Interrupt::default();
+        let interrupt = self.interrupt.unwrap_or(&never);
         for _ in 0..MOST_ROUNDS {
             // 1. Members claim partitions. They claim none after a change of assignor, or if they are
             // eager with a cooperative assignor. During a switch, some members are eager.
@@ -213,13 +215,10 @@ impl<'i> Tally<'i> {
                 sent = still_subscribed(sent);
             }
             // 2. The leader's assignor computes the answer.
-            let answer = match (target.take(), self.interrupt) {
-                (_, Some(interrupt)) if interrupt.is_requested() => {
-                    return Err(GroupError::new("assignor", "interrupted"));
-                }
-                (Some(target), _) => target,
-                (_, Some(interrupt)) => answer(&sent, group.assignor, interrupt)?,
-                (_, None) => answer(&sent, group.assignor, &Interrupt::default())?,
+            interrupt.check()?;
+            let answer = match target.take() {
+                Some(target) => target,
+                None => answer(&sent, group.assignor, interrupt)?,
             };
             let answer = if is_ours && !eager {
                 withholding(&sent, target.insert(answer))
@@ -286,30 +285,19 @@ impl<'i> Tally<'i> {
     /// Counts the subscribed partitions that no member reads. Returns them if rounds are kept.
     fn without_reader(&mut self, group: &GroupSpec, eager: bool) -> Vec<TopicPartition> {
         let mut without = Vec::new();
-        let mut subscribed = vec![false; group.topics.len()];
         let mut read = PartitionSet::new(group);
-        for m in 0..group.members.len() as u32 {
-            for &topic in group.subscription(m) {
-                subscribed[topic as usize] = true;
-            }
-            for &tp in group.owned(m) {
-                if !eager {
-                    read.insert(tp);
-                }
+        for m in 0..group.members.len() as MemberId {
+            for &tp in group.owned(m).iter().filter(|_| !eager) {
+                read.insert(tp);
             }
         }
         self.unavailable.resize(group.topics.len(), Vec::new());
-        for (t, topic) in group.topics.iter().enumerate() {
-            if !subscribed[t] {
-                continue;
-            }
-            let counts = &mut self.unavailable[t];
-            counts.resize(counts.len().max(topic.partitions as usize), 0);
-            for partition in 0..topic.partitions {
-                let tp = TopicPartition {
-                    topic: t as u32,
-                    partition,
-                };
+        let topics = (0..).zip(&group.topics).zip(group.subscribed());
+        for ((topic, declared), _) in topics.filter(|(_, is_subscribed)| *is_subscribed) {
+            let counts = &mut self.unavailable[topic as usize];
+            counts.resize(counts.len().max(declared.partitions as usize), 0);
+            for partition in 0..declared.partitions {
+                let tp = TopicPartition { topic, partition };
                 if !read.contains(tp) {
                     counts[partition as usize] += 1;
                     if self.kept.is_some() {

@@ -65,7 +65,7 @@ pub fn assign_batch(
     form: GivenForm,
 ) -> PyResult<ArrowBatch> {
     let options = options(py, assignor, max_partitions, threads)?;
-    let assign = |batch: &_| batch::assign_batch(batch, options, form.of());
+    let assign = |batch: &_| batch::assign_batch(batch, options, form.of(), false);
     answer(py, batch, assign)
 }
 
@@ -83,7 +83,7 @@ pub fn owners_batch(
     form: GivenForm,
 ) -> PyResult<ArrowBatch> {
     let options = options(py, assignor, max_partitions, threads)?;
-    let assign = |batch: &_| batch::owners_batch(batch, options, form.of());
+    let assign = |batch: &_| batch::assign_batch(batch, options, form.of(), true);
     answer(py, batch, assign)
 }
 

@@ -87,17 +87,6 @@ struct Group {
     commits: Option<Py<PyDict>>,
 }
 
-impl Group {
-    fn new(py: Python<'_>) -> Self {
-        let (entries, records, commits) = (PyList::empty(py).unbind(), 0, None);
-        Self {
-            entries,
-            records,
-            commits,
-        }
-    }
-}
-
 /// A partition for which a group commits offsets.
 struct Place {
     group: usize,
@@ -217,7 +206,12 @@ impl PartitionLog {
             let next = self.groups.len();
             let group = *self.by_name.entry(name).or_insert(next);
             if group == next {
-                self.groups.push(Group::new(py));
+                let (entries, records, commits) = (PyList::empty(py).unbind(), 0, None);
+                self.groups.push(Group {
+                    entries,
+                    records,
+                    commits,
+                });
             }
             let group = &mut self.groups[group];
             group.entries.bind(py).append(make()?)?;

@@ -74,20 +74,18 @@ impl<'py> FromPyObject<'_, 'py> for AnyChange {
     }
 }
 
-/// The fields of `made_up.Draw`.
-#[derive(FromPyObject)]
-pub struct DrawFields {
-    number: u32,
-    of: u32,
-    #[pyo3(from_py_with = listed)]
-    instead_of: Vec<NewcomerFields>,
-}
-
-/// The fields of `made_up.Newcomer` that a draw (a run of the plan with other made-up ids) reads.
-#[derive(FromPyObject)]
-struct NewcomerFields {
-    member_id: String,
-    name: String,
+/// Reads a `made_up.Draw` (a run of the plan with other made-up ids).
+fn read_draw(draw: &Bound<'_, PyAny>) -> PyResult<Draw> {
+    let names = |made: &Bound<'_, PyAny>| {
+        let part = |name| -> PyResult<String> { made.getattr(name)?.extract() };
+        Ok((part("member_id")?, part("name")?))
+    };
+    let instead_of: Vec<Bound<'_, PyAny>> = listed(&draw.getattr("instead_of")?)?;
+    Ok(Draw {
+        number: draw.getattr("number")?.extract()?,
+        of: draw.getattr("of")?.extract()?,
+        instead_of: instead_of.iter().map(names).collect::<PyResult<_>>()?,
+    })
 }
 
 /// The fields of `made_up.Newcomer`.
@@ -388,17 +386,6 @@ fn read_changes(changes: &Bound<'_, PyAny>) -> Option<Vec<Change>> {
     Some(changes.into_iter().map(|AnyChange(one)| one).collect())
 }
 
-impl From<DrawFields> for Draw {
-    fn from(draw: DrawFields) -> Self {
-        let instead_of = draw.instead_of.into_iter();
-        Self {
-            number: draw.number,
-            of: draw.of,
-            instead_of: instead_of.map(|one| (one.member_id, one.name)).collect(),
-        }
-    }
-}
-
 /// Plans changes with the made-up ids of `draw`. Returns None if a change does not fit Rust's
 /// types; then the Python implementation raises the error.
 #[pyfunction]
@@ -408,14 +395,13 @@ pub fn plan(
     generation_id: Option<i32>,
     assignor: &str,
     changes: &Bound<'_, PyAny>,
-    draw: DrawFields,
+    #[pyo3(from_py_with = read_draw)] draw: Draw,
 ) -> PyResult<Option<Plan>> {
     let assignor = by_name(py, assignor)?;
     let Some(changes) = read_changes(changes) else {
         return Ok(None);
     };
     let spec = group.get().spec();
-    let draw = Draw::from(draw);
     let is_draw = draw.number > 0;
     // One change may cause a rebalance for each member, or more.
     let size = spec.size() * (spec.members.len() + 1);
@@ -496,8 +482,8 @@ pub fn sample(
 ) -> PyResult<Ends> {
     let assignor = by_name(py, assignor)?;
     let changes = read_changes(changes).ok_or_else(|| PyTypeError::new_err("not changes"))?;
-    let draws = listed::<DrawFields>(draws)?.into_iter().map(Draw::from);
-    let draws: Vec<Draw> = draws.collect();
+    let draws: Vec<Bound<'_, PyAny>> = listed(draws)?;
+    let draws: Vec<Draw> = draws.iter().map(read_draw).collect::<PyResult<_>>()?;
     let (spec, planned) = (group.get().spec(), &*plan.get().computed);
     let size = spec.size() * (spec.members.len() + 1) * draws.len();
     let (ends, moved) = interruptibly(py, size, |interrupt| {

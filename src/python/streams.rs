@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Runs the leader of a classic Kafka Streams group for `assignors/streams/__init__.py`.
 
-use pyo3::conversion::FromPyObjectOwned;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 use rustc_hash::FxHashMap;
@@ -82,22 +81,17 @@ fn process((id, one): (Uuid, ProcessTasks)) -> OneProcess {
 fn read(given: &Bound<'_, PyAny>) -> PyResult<Application> {
     let field = |name: &str| given.getattr(name);
     let ends = field("end_offsets")?;
-    let mut racks = FxHashMap::default();
-    for (topic, partitions) in field("racks")?.cast::<PyDict>()?.iter() {
-        let replicas = listed::<Bound<'_, PyAny>>(&partitions)?;
-        let racks_of: PyResult<Vec<_>> = replicas.iter().map(listed).collect();
-        racks.insert(topic.extract()?, racks_of?);
-    }
+    let ends = (!ends.is_none()).then(|| by_topic(&ends, listed));
     Ok(Application {
         assignor: field("assignor")?.extract()?,
         now_ms: field("now_ms")?.extract()?,
         leader_process_id: field("leader_process_id")?.extract()?,
         future_process_id: field("future_process_id")?.extract()?,
         settings: settings(&field("settings")?)?,
-        racks,
+        racks: by_topic(&field("racks")?, |replicas| each(replicas, listed))?,
         subtopologies: each(&field("subtopologies")?, subtopology)?,
-        end_offsets: (!ends.is_none()).then(|| by_topic(&ends)).transpose()?,
-        committed_offsets: by_topic(&field("committed_offsets")?)?,
+        end_offsets: ends.transpose()?,
+        committed_offsets: by_topic(&field("committed_offsets")?, listed)?,
         new_changelog_topics: listed(&field("new_changelog_topics")?)?,
         threads: each(&field("threads")?, stream_thread)?,
     })
@@ -113,11 +107,12 @@ fn each<'py, T>(
         .collect()
 }
 
-fn by_topic<'py, T: FromPyObjectOwned<'py>>(
+fn by_topic<'py, T>(
     given: &Bound<'py, PyAny>,
+    read: impl Fn(&Bound<'py, PyAny>) -> PyResult<Vec<T>>,
 ) -> PyResult<FxHashMap<String, Vec<T>>> {
     let entry = |(topic, values): (Bound<'py, PyAny>, Bound<'py, PyAny>)| {
-        Ok((topic.extract()?, listed(&values)?))
+        Ok((topic.extract()?, read(&values)?))
     };
     given.cast::<PyDict>()?.iter().map(entry).collect()
 }
@@ -152,17 +147,9 @@ fn subtopology(given: &Bound<'_, PyAny>) -> PyResult<TopicsInfo> {
 fn stream_thread(given: &Bound<'_, PyAny>) -> PyResult<StreamThread> {
     let info = given.getattr("info")?;
     let field = |name: &str| info.getattr(name);
-    let sums = info.call_method0("offset_sums")?;
     let tags = info.call_method0("tags")?;
     let end_point = field("user_end_point")?;
     let end_point = end_point.cast::<PyBytes>()?;
-    let mut offset_sums = FxHashMap::default();
-    for (task, sum) in sums.cast::<PyDict>()?.iter() {
-        offset_sums.insert(task.extract()?, sum.extract()?);
-    }
-    let tag = |(key, value): (Bound<'_, PyAny>, Bound<'_, PyAny>)| {
-        PyResult::Ok((key.extract()?, value.extract()?))
-    };
     Ok(StreamThread {
         member_id: given.getattr("member_id")?.extract()?,
         rack_id: given.getattr("rack_id")?.extract()?,
@@ -172,11 +159,7 @@ fn stream_thread(given: &Bound<'_, PyAny>) -> PyResult<StreamThread> {
         process_id: field("process_id")?.extract()?,
         error_code: field("error_code")?.extract()?,
         user_end_point: String::from_utf8_lossy(end_point.as_bytes()).into_owned(),
-        offset_sums,
-        client_tags: tags
-            .cast::<PyDict>()?
-            .iter()
-            .map(tag)
-            .collect::<PyResult<_>>()?,
+        offset_sums: info.call_method0("offset_sums")?.extract()?,
+        client_tags: listed(tags.cast::<PyDict>()?.items().as_any())?,
     })
 }

@@ -147,23 +147,18 @@ fn read_member<'a>(
     at: usize,
 ) -> Result<MemberMetadata<'a>, String> {
     reader.member = Some(at);
-    let member_id = reader.string("memberId")?;
-    let group_instance_id = match version {
-        3.. => reader.nullable_string("groupInstanceId")?,
-        _ => None,
-    };
-    let client_id = reader.string("clientId")?;
-    let client_host = reader.string("clientHost")?;
-    let rebalance_timeout_ms = match version {
-        1.. => reader.int32("rebalanceTimeout")?,
-        _ => -1,
-    };
     let member = MemberMetadata {
-        member_id,
-        group_instance_id,
-        client_id,
-        client_host,
-        rebalance_timeout_ms,
+        member_id: reader.string("memberId")?,
+        group_instance_id: match version {
+            3.. => reader.nullable_string("groupInstanceId")?,
+            _ => None,
+        },
+        client_id: reader.string("clientId")?,
+        client_host: reader.string("clientHost")?,
+        rebalance_timeout_ms: match version {
+            1.. => reader.int32("rebalanceTimeout")?,
+            _ => -1,
+        },
         session_timeout_ms: reader.int32("sessionTimeout")?,
         subscription: reader.data("subscription")?,
         assignment: reader.data("assignment")?,
@@ -175,6 +170,7 @@ fn read_member<'a>(
 
 /// A position in the bytes. Each length is checked against the bytes that are left, and no memory
 /// is reserved for it, so a wrong length costs no memory.
+#[derive(Default)]
 struct Reader<'a> {
     data: &'a [u8],
     at: usize,
@@ -188,10 +184,8 @@ impl<'a> Reader<'a> {
     fn of(data: &'a [u8], what: &'static str) -> Self {
         Self {
             data,
-            at: 0,
             what,
-            flexible: false,
-            member: None,
+            ..Self::default()
         }
     }
 

@@ -4,6 +4,7 @@
 
 use super::levels::cut;
 use super::weights::{Level, Loads, Part, Place};
+use crate::group::lists::ascending;
 use crate::group::model::NOBODY;
 
 /// The least level at which all weights would fit if partitions could be divided.
@@ -16,9 +17,7 @@ pub fn area(loads: &Loads) -> Level {
     let weighs = |c: &u32| supply[*c as usize] > 0;
     let mut stuck: Vec<u32> = (0..supply.len() as u32).filter(weighs).collect();
     let of_topic = |&c: &u32| classes.subscribers[c as usize].iter().copied();
-    let mut full: Vec<u32> = stuck.iter().flat_map(of_topic).collect();
-    full.sort_unstable();
-    full.dedup();
+    let mut full = ascending(stuck.iter().flat_map(of_topic));
     let (mut level, total): (_, i64) = (0, supply.iter().sum());
     while !stuck.is_empty() {
         let weight: i64 = stuck.iter().map(|&c| supply[c as usize]).sum();
@@ -86,9 +85,7 @@ pub fn pigeonhole(loads: &Loads) -> Level {
         .iter()
         .zip(classes)
         .filter(|(_, is_left)| *is_left);
-    let mut read: Vec<u32> = read.flat_map(|(of, _)| of.iter().copied()).collect();
-    read.sort_unstable();
-    read.dedup();
+    let mut read = ascending(read.flat_map(|(of, _)| of.iter().copied()));
     read.retain(|&q| !loads.pools[q as usize].is_empty());
     let &[q] = read.as_slice() else {
         return 0;

@@ -4,7 +4,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use super::classes::Classes;
+use super::classes::{Classes, counted};
 use super::flow::{Flow, UNLIMITED};
 use crate::group::model::{MemberId, NOBODY};
 use crate::java::order::by_rank;
@@ -226,14 +226,7 @@ impl Loads {
     }
 
     fn point(&self) -> CurvePoint {
-        let (taken, squares) = (self.taken(), self.squares());
-        CurvePoint {
-            taken_at_most: taken,
-            taken,
-            greatest: self.greatest(),
-            squares,
-            bound: squares,
-        }
+        self.after(None, self.taken(), self.squares()).0
     }
 
     /// Returns the point with this bound, and its loads, after `step` if there is one.
@@ -414,10 +407,5 @@ fn held(classes: &Classes, class: usize, place: &[u32]) -> Vec<(MemberId, i64)> 
         let (start, end) = (classes.base[t as usize], classes.base[t as usize + 1]);
         classes.owner[start as usize..end as usize].iter().copied()
     };
-    let topics = classes.topics[class].iter();
-    let mut owners: Vec<MemberId> = topics.flat_map(of_topic).collect();
-    owners.retain(|&m| m != NOBODY);
-    owners.sort_unstable_by_key(|&m| place[m as usize]);
-    let runs = owners.chunk_by(|a, b| a == b);
-    runs.map(|run| (run[0], run.len() as i64)).collect()
+    counted(classes.topics[class].iter().flat_map(of_topic), place)
 }

@@ -4,6 +4,7 @@
 
 use rustc_hash::FxHashMap;
 
+use crate::group::lists::ascending;
 use crate::group::model::{MemberId, NOBODY, TopicId, TopicPartition};
 use crate::group::ownership::offsets;
 use crate::group::spec::GroupSpec;
@@ -56,13 +57,10 @@ impl Classes {
                 subscribers_of[topic as usize].push(k as u32);
             }
         }
-        let mut by_name: Vec<TopicId> = (0..group.topics.len() as TopicId).collect();
-        let ranks = group.topic_ranks();
-        by_name.sort_unstable_by_key(|&topic| ranks[topic as usize]);
         let mut by_subscribers: FxHashMap<&[u32], u32> = FxHashMap::default();
         let mut topics: Vec<Vec<TopicId>> = Vec::new();
         let mut class_of_topic = vec![NO_CLASS; group.topics.len()];
-        for topic in by_name {
+        for &topic in group.topics_by_name() {
             let subscribers = &subscribers_of[topic as usize];
             if subscribers.is_empty() {
                 continue;
@@ -116,12 +114,16 @@ fn in_order(group: &GroupSpec) -> Vec<MemberId> {
 /// The topics of a member's subscription that have partitions, sorted, without duplicates.
 fn existing(group: &GroupSpec, member: MemberId) -> Vec<TopicId> {
     let subscription = group.subscription(member).iter().copied();
-    let mut topics: Vec<TopicId> = subscription
-        .filter(|&t| group.topics[t as usize].partitions > 0)
-        .collect();
-    topics.sort_unstable();
-    topics.dedup();
-    topics
+    ascending(subscription.filter(|&t| group.topics[t as usize].partitions > 0))
+}
+
+/// The owners of partitions (without NOBODY), each with the number that it owns. `place` is the
+/// inverse of `Classes::order`, in which the owners are listed.
+pub fn counted(owners: impl Iterator<Item = MemberId>, place: &[u32]) -> Vec<(MemberId, i64)> {
+    let mut owners: Vec<MemberId> = owners.filter(|&m| m != NOBODY).collect();
+    owners.sort_unstable_by_key(|&m| place[m as usize]);
+    let runs = owners.chunk_by(|a, b| a == b);
+    runs.map(|run| (run[0], run.len() as i64)).collect()
 }
 
 /// Finds the owner of each partition. As in KIP-341, the claim of the newest generation is

@@ -9,7 +9,7 @@ pub const UNLIMITED: i64 = 1 << 62;
 const UNREACHED: i64 = i64::MAX;
 
 /// Nodes are numbers. Arc `2i` is the i-th arc that was added, and arc `2i + 1` is its reverse.
-#[derive(Clone)]
+#[derive(Clone, Default)]
 pub struct Flow {
     tail: Vec<u32>,
     pub head: Vec<u32>,
@@ -24,13 +24,8 @@ pub struct Flow {
 impl Flow {
     pub fn new(nodes: usize) -> Self {
         Self {
-            tail: Vec::new(),
-            head: Vec::new(),
-            room: Vec::new(),
-            cost: Vec::new(),
             potential: vec![0; nodes],
-            start: Vec::new(),
-            by_tail: Vec::new(),
+            ..Self::default()
         }
     }
 

@@ -6,6 +6,7 @@ use super::classes::Classes;
 use super::flow::{Flow, UNLIMITED};
 
 /// A level of the best balance: `extra` members have `load` partitions, the others one fewer.
+#[derive(Default)]
 pub struct ClassLevel {
     pub load: i64,
     pub extra: i64,
@@ -27,11 +28,9 @@ pub fn levels(classes: &Classes) -> Vec<ClassLevel> {
         let load = least_load(classes, &topics, &members);
         if load == 0 {
             found.push(ClassLevel {
-                load: 0,
-                extra: 0,
                 topics,
                 members,
-                loads: Vec::new(),
+                ..ClassLevel::default()
             });
             break;
         }

@@ -4,9 +4,10 @@
 
 use rustc_hash::FxHashMap;
 
-use super::classes::Classes;
+use super::classes::{Classes, counted};
 use super::flow::{Flow, UNLIMITED};
 use super::levels::ClassLevel;
+use crate::group::lists::ascending;
 use crate::group::model::{MemberId, NOBODY, TopicPartition};
 use crate::group::spec::GroupSpec;
 use crate::java::order::{by_rank, compare_names};
@@ -76,7 +77,7 @@ impl Lots {
                     topic_class: c as u32,
                     first: last.filter(same).map_or(lots.len() as u32, |lot| lot.first),
                     racks: key[1..].to_vec(),
-                    held: held(classes, &partitions, &place),
+                    held: counted(partitions.iter().map(|&tp| classes.owner(tp)), &place),
                     partitions,
                 });
             }
@@ -99,9 +100,7 @@ impl Lots {
 
 /// By rack id, and by member: the numbers of the racks. Only racks of members have a number.
 fn numbered_racks(group: &GroupSpec, racks: bool) -> (Vec<Rack>, Vec<Rack>) {
-    let mut ids: Vec<u32> = group.members.iter().filter_map(|m| m.rack).collect();
-    ids.sort_unstable();
-    ids.dedup();
+    let mut ids = ascending(group.members.iter().filter_map(|m| m.rack));
     ids.sort_by(|&a, &b| compare_names(group.rack_names[a as usize], group.rack_names[b as usize]));
     let mut number = vec![NO_RACK; group.rack_names.len()];
     for (n, &id) in ids.iter().enumerate().filter(|_| racks) {
@@ -110,14 +109,6 @@ fn numbered_racks(group: &GroupSpec, racks: bool) -> (Vec<Rack>, Vec<Rack>) {
     let of = |rack: Option<u32>| rack.map_or(NO_RACK, |id| number[id as usize]);
     let rack = group.members.iter().map(|member| of(member.rack)).collect();
     (number, rack)
-}
-
-fn held(classes: &Classes, partitions: &[TopicPartition], place: &[u32]) -> Vec<(MemberId, i64)> {
-    let mut owners: Vec<MemberId> = partitions.iter().map(|&tp| classes.owner(tp)).collect();
-    owners.retain(|&m| m != NOBODY);
-    owners.sort_unstable_by_key(|&m| place[m as usize]);
-    let runs = owners.chunk_by(|a, b| a == b);
-    runs.map(|run| (run[0], run.len() as i64)).collect()
 }
 
 pub struct HandedOut {

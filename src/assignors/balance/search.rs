@@ -8,6 +8,7 @@ use std::cmp::Reverse;
 use std::collections::{BTreeSet, BinaryHeap};
 
 use super::weights::{Level, Loads, Part, Place};
+use crate::group::lists::ascending;
 use crate::group::model::NOBODY;
 
 const PARTNERS: usize = 6;
@@ -116,14 +117,9 @@ impl Reach {
     fn near(&self, loads: &Loads, q: u32) -> &Near {
         self.near[q as usize].get_or_init(|| {
             let read = loads.read_by[q as usize].iter();
-            let mut pools: Vec<u32> = read
-                .flat_map(|&c| &loads.reads[c as usize])
-                .copied()
-                .collect();
-            pools.sort_unstable();
-            pools.dedup();
+            let pools = read.flat_map(|&c| &loads.reads[c as usize]);
             let mut near = Near::default();
-            for q in pools {
+            for q in ascending(pools.copied()) {
                 match loads.pools[q as usize][..] {
                     [m] => near.members.push(m),
                     _ => near.pools.push(q),

@@ -2,6 +2,7 @@
 //! Mirror of `assignors/balance/weights.py`: a group's weights and capacities as integers. A
 //! member's level, how full it is, is the sum of its weights times its factor.
 
+use std::cell::LazyCell;
 use std::cmp::Reverse;
 use std::ops::Deref;
 use std::rc::Rc;
@@ -9,7 +10,7 @@ use std::rc::Rc;
 use rustc_hash::FxHashMap;
 
 use super::classes::{Classes, NO_CLASS};
-use crate::group::model::{MemberId, NOBODY, TopicPartition, UNKNOWN};
+use crate::group::model::{MemberId, NOBODY, Topic, TopicPartition};
 use crate::group::spec::GroupSpec;
 
 /// A member's index in `Classes::order`.
@@ -186,31 +187,24 @@ fn sorted_partitions(group: &GroupSpec, classes: &Classes) -> (Vec<Sorted>, u32)
 /// By declared topic: the weights of its partitions, in millionths.
 fn weights(group: &GroupSpec) -> Vec<Vec<u128>> {
     let topics = &group.topics[..group.declared];
-    let known = |weights: &Option<Vec<f64>>| -> Vec<u128> {
-        let given = weights.iter().flatten().filter(|one| !one.is_nan());
+    let known = |topic: &Topic| -> Vec<u128> {
+        let given = topic.weights.iter().flatten().filter(|one| !one.is_nan());
         given.map(|&one| millionths(one)).collect()
     };
-    let all = || {
-        median(
-            topics
-                .iter()
-                .flat_map(|topic| known(&topic.weights))
-                .collect(),
-        )
-    };
-    let mut usual_of_all = None;
-    let mut usual = |of: Vec<u128>| {
-        median(of).unwrap_or_else(|| *usual_of_all.get_or_insert_with(|| all().unwrap_or(MILLION)))
-    };
-    let of_topic = |topic: &crate::group::model::Topic| match &topic.weights {
-        Some(weights) if !weights.iter().any(|one| one.is_nan()) => known(&topic.weights),
-        given => {
-            let usual = usual(known(given));
-            let absent = vec![UNKNOWN; topic.partitions as usize];
-            let given = given.as_ref().unwrap_or(&absent).iter();
-            given
-                .map(|&one| if one.is_nan() { usual } else { millionths(one) })
-                .collect()
+    // Most groups need no usual weight.
+    let all = LazyCell::new(|| median(topics.iter().flat_map(known).collect()).unwrap_or(MILLION));
+    let of_topic = |topic: &Topic| {
+        let usual = LazyCell::new(|| median(known(topic)).unwrap_or_else(|| *all));
+        let weight = |&one: &f64| {
+            if one.is_nan() {
+                *usual
+            } else {
+                millionths(one)
+            }
+        };
+        match &topic.weights {
+            Some(given) => given.iter().map(weight).collect(),
+            None => vec![*usual; topic.partitions as usize],
         }
     };
     topics.iter().map(of_topic).collect()

@@ -44,18 +44,14 @@ pub struct Claims<'g, 'a> {
     /// subscriber.
     base: Vec<u32>,
     topic_of: Vec<TopicId>,
-    existing: u32,
+    /// The number of existing partitions; the ids of ghosts start here.
+    pub existing: u32,
     ghosts: FxHashMap<TopicPartition, PartitionId>,
     /// `ghost_partitions[id - existing]` is a ghost's partition number within its topic.
     ghost_partitions: Vec<u32>,
 }
 
 impl<'g, 'a> Claims<'g, 'a> {
-    /// The number of existing partitions; the ids of ghosts start here.
-    pub fn existing(&self) -> u32 {
-        self.existing
-    }
-
     pub fn numbered(&self) -> usize {
         self.topic_of.len()
     }
@@ -243,14 +239,7 @@ fn number_partitions<'g, 'a>(
     interrupt: &'g Interrupt,
 ) -> Claims<'g, 'a> {
     let members = group.members_in_order();
-    let mut subscribed = vec![false; group.topics.len()];
-    for m in 0..group.members.len() as MemberId {
-        if m == 0 || !group.same_subscription(m - 1, m) {
-            for &topic in group.subscription(m) {
-                subscribed[topic as usize] = true;
-            }
-        }
-    }
+    let subscribed = group.subscribed();
     let mut base = vec![u32::MAX; group.topics.len()];
     let mut topics = group.topics_by_name().to_vec();
     topics.retain(|&t| subscribed[t as usize] && group.topics[t as usize].partitions > 0);
@@ -398,7 +387,7 @@ fn by_user_data(
 /// Sorts a member's claims as the subscription's owned-partitions field does: by topic name, then
 /// by partition.
 fn by_field(claims: &Claims, list: &mut [PartitionId]) {
-    if list.iter().all(|&id| id < claims.existing()) {
+    if list.iter().all(|&id| id < claims.existing) {
         list.sort_unstable();
     } else {
         list.sort_by_key(|&id| {

@@ -56,7 +56,7 @@ struct Build<'c, 'g, 'a> {
 impl<'c, 'g, 'a> Build<'c, 'g, 'a> {
     fn new(name: &'c str, claims: &'c Claims<'g, 'a>) -> Self {
         let members = claims.group.members.len();
-        let partitions = claims.existing() as usize;
+        let partitions = claims.existing as usize;
         let (least, extras) = (partitions / members, partitions % members);
         // No member gets more than `least` + 1 partitions.
         let room = least as u32 + 1;
@@ -257,7 +257,7 @@ pub fn without_kept(claims: &Claims, topics: &[TopicId], kept: &Lists) -> Vec<Ra
     let mut has_ghost = vec![false; claims.group.topics.len()];
     for &id in kept.iter().flatten() {
         is_kept[id as usize] = true;
-        has_ghost[claims.topic(id) as usize] |= id >= claims.existing();
+        has_ghost[claims.topic(id) as usize] |= id >= claims.existing;
     }
     let mut runs = Vec::new();
     let mut stopped = false;

@@ -11,8 +11,7 @@ mod balance;
 mod build;
 mod holdings;
 mod is_balanced;
-mod owners;
-mod smallest;
+pub mod smallest;
 
 use super::claims::Claims;
 use crate::error::GroupError;

@@ -95,7 +95,7 @@ const FEW: usize = 4;
 /// Java's HashSet of those partitions of one topic that moved from one member to another. A small
 /// set has its default slots, and each slot keeps the order of insertion. So a list of the
 /// partitions in that order is enough.
-enum Moved {
+pub enum Moved {
     Few { len: u8, partitions: [u32; FEW] },
     Many(Box<HashTable>),
 }
@@ -110,7 +110,7 @@ impl Default for Moved {
 }
 
 impl Moved {
-    fn first(&self, topic_hash: u32) -> Option<u32> {
+    pub fn first(&self, topic_hash: u32) -> Option<u32> {
         match self {
             // Of several partitions in the first slot, `min_by_key` returns the first inserted one.
             Self::Few { len, partitions } => {
@@ -121,7 +121,7 @@ impl Moved {
         }
     }
 
-    fn put(&mut self, partition: u32, topic_hash: u32) {
+    pub fn put(&mut self, partition: u32, topic_hash: u32) {
         // Partitions of one topic never have equal hashes, so there are no ties.
         let tie = |_, _| Ordering::Equal;
         match self {
@@ -142,7 +142,7 @@ impl Moved {
         }
     }
 
-    fn remove(&mut self, partition: u32) {
+    pub fn remove(&mut self, partition: u32) {
         match self {
             Self::Few { len, partitions } => {
                 let all = &mut partitions[..*len as usize];
@@ -155,14 +155,14 @@ impl Moved {
         }
     }
 
-    fn is_empty(&self) -> bool {
+    pub fn is_empty(&self) -> bool {
         match self {
             Self::Few { len, .. } => *len == 0,
             Self::Many(table) => table.is_empty(),
         }
     }
 
-    fn state(&self, topic_hash: u32) -> hash_table::State {
+    pub fn state(&self, topic_hash: u32) -> hash_table::State {
         match self {
             Self::Few { len, partitions } => {
                 // The sort is stable: partitions of one slot must stay in the order of insertion.
@@ -171,38 +171,6 @@ impl Moved {
                 hash_table::State::of_chains(DEFAULT_SLOTS, partitions)
             }
             Self::Many(table) => table.state(),
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn few_are_in_the_order_of_a_table() {
-        let mut seed = 1u32;
-        for _ in 0..2000 {
-            let (mut moved, mut table) = (Moved::default(), HashTable::default());
-            let mut all: Vec<u32> = Vec::new();
-            for _ in 0..12 {
-                seed = seed.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-                let partition = seed >> 26;
-                if let Some(at) = all.iter().position(|&other| other == partition) {
-                    all.remove(at);
-                    moved.remove(partition);
-                    table.remove(partition);
-                } else {
-                    all.push(partition);
-                    moved.put(partition, 7);
-                    table.put(partition, partition_hash(7, partition), &|_, _| {
-                        Ordering::Equal
-                    });
-                }
-                assert_eq!(moved.first(7), table.first());
-                assert_eq!(moved.state(7), table.state());
-                assert_eq!(moved.is_empty(), table.is_empty());
-            }
         }
     }
 }

@@ -2,6 +2,7 @@
 //! Mirror of `racks.py`: racks of members and replicas, as the sticky assignors use them.
 
 use super::claims::Claims;
+use crate::group::lists::ascending;
 use crate::group::model::{MemberId, PartitionId, RackId};
 
 /// The racks of members and partitions; empty if racks are not active. Racks are active if a member
@@ -14,6 +15,17 @@ pub struct Racks {
     members_near: Vec<u32>,
 }
 
+/// Whether racks affect the assignment; takes the racks of members, and those of partitions, each
+/// list ascending.
+pub fn racks_matter<'r>(
+    mut of_members: impl Iterator<Item = &'r RackId>,
+    mut of_partitions: impl Iterator<Item = &'r Vec<RackId>> + Clone,
+) -> bool {
+    let everywhere = ascending(of_partitions.clone().flatten().copied());
+    of_members.any(|rack| everywhere.binary_search(rack).is_ok())
+        && of_partitions.any(|racks| *racks != everywhere)
+}
+
 impl Racks {
     pub fn of(claims: &Claims) -> Self {
         let group = claims.group;
@@ -21,18 +33,13 @@ impl Racks {
         if of_member.iter().all(Option::is_none) {
             return Self::default();
         }
-        let of_partition: Vec<Vec<RackId>> = (0..claims.existing())
-            .map(|id| sorted(group.replica_racks(claims.partition(id)).to_vec()))
+        let of_partition: Vec<Vec<RackId>> = (0..claims.existing)
+            .map(|id| ascending(group.replica_racks(claims.partition(id)).iter().copied()))
             .collect();
-        let everywhere = sorted(of_partition.concat());
-        let is_replica_rack = |rack: &RackId| everywhere.binary_search(rack).is_ok();
-        if !of_member.iter().flatten().any(is_replica_rack)
-            || of_partition.iter().all(|racks| *racks == everywhere)
-        {
+        if !racks_matter(of_member.iter().flatten(), of_partition.iter()) {
             return Self::default();
         }
-        let names = of_member.iter().flatten().chain(&everywhere).max();
-        let mut sizes = vec![0u32; names.map_or(0, |&rack| rack as usize + 1)];
+        let mut sizes = vec![0u32; group.rack_names.len()];
         for &rack in of_member.iter().flatten() {
             sizes[rack as usize] += 1;
         }
@@ -88,10 +95,4 @@ impl Racks {
             .find(|&(_, &member)| self.near(member, id))
             .map(|(at, _)| at)
     }
-}
-
-pub fn sorted(mut racks: Vec<RackId>) -> Vec<RackId> {
-    racks.sort_unstable();
-    racks.dedup();
-    racks
 }

@@ -7,8 +7,9 @@ use std::borrow::Cow;
 
 use rustc_hash::FxHashMap;
 
-use super::racks::sorted;
+use super::racks::racks_matter;
 use super::subscriptions::{Subscribers, topics_in_order};
+use crate::group::lists::ascending;
 use crate::group::model::{MemberId, RackId, TopicId, TopicPartition};
 use crate::group::ownership::Assignment;
 use crate::group::spec::GroupSpec;
@@ -102,12 +103,12 @@ impl<'s> TopicShare<'s> {
         if subscriber_racks.iter().any(Option::is_some) {
             partition_racks = (0..partitions)
                 .map(|partition| group.replica_racks(TopicPartition { topic, partition }))
-                .map(|racks| sorted(racks.to_vec()))
+                .map(|racks| ascending(racks.iter().copied()))
                 .collect();
         }
         Self {
             topic,
-            needs_racks: needs_racks(&subscriber_racks, &partition_racks),
+            needs_racks: racks_matter(subscriber_racks.iter().flatten(), partition_racks.iter()),
             partitions,
             share: partitions as usize / subscribers.len(),
             extras: partitions as usize % subscribers.len(),
@@ -204,13 +205,6 @@ fn topic_shares<'s>(group: &GroupSpec, subscribers: &'s Subscribers) -> Vec<Topi
     topics.map(share).collect()
 }
 
-fn needs_racks(subscriber_racks: &[Option<RackId>], partition_racks: &[Vec<RackId>]) -> bool {
-    let everywhere = sorted(partition_racks.concat());
-    let mut known = subscriber_racks.iter().flatten();
-    known.any(|rack| everywhere.binary_search(rack).is_ok())
-        && partition_racks.iter().any(|racks| *racks != everywhere)
-}
-
 fn assign_with_racks(topics: &mut [TopicShare], assignment: &mut [Vec<TopicPartition>]) {
     // The key: the subscribers and the number of partitions (0 if no subscriber has a rack). It
     // needs no racks: a member has one rack for all topics, so equal subscribers have equal racks.
@@ -229,19 +223,23 @@ fn assign_with_racks(topics: &mut [TopicShare], assignment: &mut [Vec<TopicParti
                     topics[*one].assign_ranges(TopicShare::rack_matches, assignment);
                 }
             }
-            several => assign_co_partitioned(topics, several, assignment),
+            several => {
+                let all = 0..topics[several[0]].subscribers.len();
+                assign_co_partitioned(topics, several, all.collect(), assignment);
+            }
         }
     }
 }
 
-fn assign_co_partitioned(
+/// Assigns the partitions of the topics at the places `together` to the subscribers at the
+/// positions `waiting`.
+pub fn assign_co_partitioned(
     topics: &mut [TopicShare],
     together: &[usize],
+    mut waiting: Vec<usize>,
     assignment: &mut [Vec<TopicPartition>],
 ) {
-    let first = &topics[together[0]];
-    let partitions = first.partition_racks.len() as u32;
-    let mut waiting: Vec<usize> = (0..first.subscribers.len()).collect();
+    let partitions = topics[together[0]].partition_racks.len() as u32;
     let mut given = vec![false; partitions as usize];
     for partition in 0..partitions {
         let fits = |topic: &TopicShare, position| {

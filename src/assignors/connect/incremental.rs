@@ -6,7 +6,7 @@ use rustc_hash::FxHashMap;
 
 use super::work::{Names, Work, WorkerId};
 use crate::error::GroupError;
-use crate::java::order::java_hash_order;
+use crate::java::order::to_java_hash_order;
 
 /// The input of one round.
 pub struct ConnectSpec {
@@ -142,12 +142,11 @@ pub fn handle(
 /// Returns the indices of the workers in the order of Kafka's HashMap, which is a copy of another
 /// HashMap that was filled in member order.
 fn hash_order(spec: &ConnectSpec, workers: &Names) -> Vec<u32> {
-    let running = spec.running.iter();
-    let ids: Vec<&str> = running.map(|&(id, _)| workers.name(id)).collect();
-    let once = java_hash_order(&ids);
-    let ids: Vec<&str> = once.iter().map(|&i| ids[i as usize]).collect();
-    let twice = java_hash_order(&ids);
-    twice.into_iter().map(|i| once[i as usize]).collect()
+    let id = |&i: &u32| workers.name(spec.running[i as usize].0);
+    let mut order: Vec<u32> = (0..spec.running.len() as u32).collect();
+    to_java_hash_order(&mut order, id);
+    to_java_hash_order(&mut order, id);
+    order
 }
 
 fn combined<'w>(works: impl Iterator<Item = &'w Work>) -> Work {
@@ -214,11 +213,11 @@ impl Leader<'_> {
             };
         }
         let empty = self.workers.iter().filter(|worker| worker.work.is_empty());
-        let empty: Vec<WorkerId> = empty.map(|worker| worker.id).collect();
-        let ids: Vec<&str> = empty.iter().map(|&id| self.names.name(id)).collect();
-        for i in java_hash_order(&ids) {
-            if !self.memory.candidates.contains(&empty[i as usize]) {
-                self.memory.candidates.push(empty[i as usize]);
+        let mut empty: Vec<WorkerId> = empty.map(|worker| worker.id).collect();
+        to_java_hash_order(&mut empty, |&id| self.names.name(id));
+        for id in empty {
+            if !self.memory.candidates.contains(&id) {
+                self.memory.candidates.push(id);
             }
         }
         let left_ms = self.memory.scheduled_rebalance_ms - self.now_ms;

@@ -52,42 +52,22 @@ impl<'a> Names<'a> {
     /// Returns connectors in the order of Java's `new HashSet(connectors)`, and tasks in the order
     /// of `new HashSet(tasks)`.
     pub fn in_hash_order(&self, work: &Work) -> Work {
-        let hash = |connector: u32| self.hashes[connector as usize];
-        let hashes: Vec<u32> = work.connectors.iter().map(|&c| hash(c)).collect();
-        let task_hashes: Vec<u32> = work
-            .tasks
-            .iter()
-            .map(|&id| {
-                hash(connector_of(id))
-                    .wrapping_mul(31)
-                    .wrapping_add(id as u32)
-            })
-            .collect();
-        // Connector ranks and task ids sort as their names do, which breaks ties.
-        let connectors = copied_hash_order(&hashes, &|a, b| {
-            work.connectors[a as usize].cmp(&work.connectors[b as usize])
-        });
-        let tasks = copied_hash_order(&task_hashes, &|a, b| {
-            work.tasks[a as usize].cmp(&work.tasks[b as usize])
-        });
+        let hash = |id| self.hash(connector_of(id)).wrapping_mul(31);
         Work {
-            connectors: connectors
-                .iter()
-                .map(|&i| work.connectors[i as usize])
-                .collect(),
-            tasks: tasks.iter().map(|&i| work.tasks[i as usize]).collect(),
+            connectors: in_hash_order(&work.connectors, |c| self.hash(c)),
+            tasks: in_hash_order(&work.tasks, |id| hash(id).wrapping_add(id as u32)),
         }
+    }
+
+    fn hash(&self, connector: ConnectorId) -> u32 {
+        self.hashes[connector as usize]
     }
 
     /// Returns the work in the order in which a worker reads it from the leader's bytes: connectors
     /// in hash order; tasks grouped by connector, first those of the connectors in
     /// `work.connectors`, in that hash order.
     pub fn after_wire(&self, work: &Work) -> Work {
-        let without_tasks = Work {
-            connectors: work.connectors.clone(),
-            tasks: Vec::new(),
-        };
-        let connectors = self.in_hash_order(&without_tasks).connectors;
+        let connectors = in_hash_order(&work.connectors, |c| self.hash(c));
         let mut places: FxHashMap<ConnectorId, usize> = FxHashMap::default();
         let with_tasks = work.tasks.iter().map(|&id| connector_of(id));
         for connector in connectors.iter().copied().chain(with_tasks) {
@@ -98,6 +78,15 @@ impl<'a> Names<'a> {
         tasks.sort_by_key(|&id| places[&connector_of(id)]);
         Work { connectors, tasks }
     }
+}
+
+/// Returns the entries in the order of Java's `new HashSet(list)`. Connector ranks and task ids
+/// have the order of their names, which breaks ties.
+fn in_hash_order<T: Ord + Copy>(list: &[T], hash: impl Fn(T) -> u32) -> Vec<T> {
+    let hashes: Vec<u32> = list.iter().map(|&one| hash(one)).collect();
+    let tie = |a: u32, b: u32| list[a as usize].cmp(&list[b as usize]);
+    let order = copied_hash_order(&hashes, &tie).into_iter();
+    order.map(|i| list[i as usize]).collect()
 }
 
 /// Returns all configured work, sorted; `config` maps each connector to its number of tasks.

@@ -16,11 +16,7 @@ pub fn assign(view: &View, assignor: &str) -> Result<Assignment, GroupError> {
     if first.topics.is_empty() {
         return Ok(view.answer_of_nothing());
     }
-    let Partitions {
-        every,
-        mut unassigned,
-        are_sound,
-    } = partitions_of(view);
+    let (every, mut unassigned, are_sound) = partitions_of(view);
     let mut subscribed = vec![false; view.group.topics.len()];
     for &topic in &first.topics {
         subscribed[topic as usize] = true;
@@ -84,15 +80,9 @@ pub fn assign(view: &View, assignor: &str) -> Result<Assignment, GroupError> {
     Ok(answer)
 }
 
-struct Partitions {
-    /// The number of the subscribed topics' partitions.
-    every: usize,
-    unassigned: Vec<TopicPartition>,
-    /// Whether all owned partitions exist, and no partition is owned twice.
-    are_sound: bool,
-}
-
-fn partitions_of(view: &View) -> Partitions {
+/// Returns the number of the subscribed topics' partitions, those that no member owns, and whether
+/// all owned partitions exist and none is owned twice.
+fn partitions_of(view: &View) -> (usize, Vec<TopicPartition>, bool) {
     let mut owned = PartitionSet::new(view.group);
     let mut are_sound = true;
     for &tp in &view.group.owned {
@@ -105,11 +95,7 @@ fn partitions_of(view: &View) -> Partitions {
             (0..view.count(topic)).map(|partition| TopicPartition { topic, partition });
         unassigned.extend(partitions.filter(|&tp| !owned.contains(tp)));
     }
-    Partitions {
-        every,
-        unassigned,
-        are_sound,
-    }
+    (every, unassigned, are_sound)
 }
 
 /// Returns the topics of the first member, in the order of a copied `HashSet` of their ids.

@@ -30,6 +30,7 @@ pub struct MemberView {
 
 /// The present targets of the members, as lists in the order of the assignor's hash maps: no
 /// assignor changes a present target.
+#[derive(Default)]
 struct Present {
     /// The runs of a member are neighbours, in the order of its map.
     runs: Vec<Run>,
@@ -180,7 +181,10 @@ impl<'g, 'a> View<'g, 'a> {
             ids,
             members,
             subscriptions: subscriptions.collect(),
-            present: Present::of(group),
+            present: Present {
+                owner: vec![MemberId::MAX; group.topics.len()],
+                ..Present::default()
+            },
             homogeneous,
         })
     }
@@ -290,14 +294,6 @@ fn names(group: &GroupSpec, m: MemberId) -> Vec<TopicId> {
 }
 
 impl Present {
-    fn of(group: &GroupSpec) -> Self {
-        Self {
-            runs: Vec::new(),
-            partitions: Vec::new(),
-            owner: vec![MemberId::MAX; group.topics.len()],
-        }
-    }
-
     /// 4. Adds the present target of a member: its owned partitions, by topic, and its topics without
     ///    partitions. Returns its runs.
     fn add(&mut self, group: &GroupSpec, ids: &Ids, m: MemberId) -> Range<usize> {

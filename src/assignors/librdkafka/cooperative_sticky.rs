@@ -7,7 +7,7 @@ use super::general;
 use super::movements::dies;
 use super::subscriptions::{compare_by_instance, members_with_topics};
 use crate::error::GroupError;
-use crate::group::model::{MemberId, NOBODY};
+use crate::group::model::{MemberId, NOBODY, PartitionId};
 use crate::group::ownership::Assignment;
 use crate::group::spec::GroupSpec;
 use crate::interrupt::Interrupt;
@@ -23,28 +23,23 @@ pub fn assign(group: &GroupSpec, interrupt: &Interrupt) -> Result<Assignment, Gr
     if !members.is_empty() {
         let claims = settle(group, &members)?;
         let numbered = claims.numbers.count();
+        // The partitions in the members' lists, each once, and by partition the last member that
+        // has it.
+        let last_members = |lists: &[Vec<PartitionId>]| {
+            let (mut met, mut last) = (Vec::new(), vec![NOBODY; numbered]);
+            for &m in &members {
+                for &id in &lists[m as usize] {
+                    if std::mem::replace(&mut last[id as usize], m) == NOBODY {
+                        met.push(id);
+                    }
+                }
+            }
+            (met, last)
+        };
         // 1. The owner of a partition is the last member that claims it.
-        let mut owner = vec![NOBODY; numbered];
-        let mut owned = Vec::new();
-        for &m in &members {
-            for &id in &claims.claimed[m as usize] {
-                if owner[id as usize] == NOBODY {
-                    owned.push(id);
-                }
-                owner[id as usize] = m;
-            }
-        }
+        let (owned, owner) = last_members(&claims.claimed);
         let (numbers, target) = general::assign(group, &members, claims, interrupt)?;
-        let mut given_to = vec![NOBODY; numbered];
-        let mut assigned = Vec::new();
-        for &m in &members {
-            for &id in &target[m as usize] {
-                if given_to[id as usize] == NOBODY {
-                    assigned.push(id);
-                }
-                given_to[id as usize] = m;
-            }
-        }
+        let (assigned, given_to) = last_members(&target);
         let mut give = |m: MemberId, id| answer[m as usize].push(numbers.partition(id));
         let is_owner =
             |m: MemberId, owner| owner != NOBODY && compare_by_instance(group, m, owner).is_eq();

@@ -9,12 +9,14 @@ use std::collections::BTreeSet;
 use super::claims::{Numbers, Settled};
 use super::movements::{MoveRecords, NAME, dies};
 use crate::assignors::classic::general::score;
-use crate::assignors::classic::racks::sorted;
+use crate::assignors::classic::racks::racks_matter;
 use crate::assignors::classic::subscriptions::Subscribers;
 use crate::error::GroupError;
+use crate::group::lists::ascending;
 use crate::group::model::{MemberId, NOBODY, PartitionId, RackId, TopicId};
 use crate::group::spec::GroupSpec;
 use crate::interrupt::Interrupt;
+use crate::java::order::by_rank;
 
 /// The number of the first pass whose state is saved. Most groups need fewer passes.
 const FIRST_SAVED_PASS: usize = 8;
@@ -62,15 +64,11 @@ impl SentRacks {
         let mut of_partition = vec![Vec::new(); numbers.count()];
         for &id in existing {
             let racks = group.replica_racks(numbers.partition(id));
-            of_partition[id as usize] = sorted(racks.to_vec());
+            of_partition[id as usize] = ascending(racks.iter().copied());
         }
-        let everywhere = sorted(of_partition.concat());
-        let mut known = members.iter().filter_map(|m| member(m).rack);
-        let matter = known.any(|rack| everywhere.binary_search(&rack).is_ok())
-            && existing
-                .iter()
-                .any(|&id| of_partition[id as usize] != everywhere);
-        if !matter {
+        let of_members = members.iter().filter_map(|m| member(m).rack.as_ref());
+        let of_partitions = existing.iter().map(|&id| &of_partition[id as usize]);
+        if !racks_matter(of_members, of_partitions) {
             return Ok(Self::default());
         }
         if members.iter().any(|m| !member(m).as_sent.sends_rack()) {
@@ -479,9 +477,6 @@ impl<'g> Build<'g> {
 fn ranked(names: &[&str]) -> (Vec<u32>, Vec<u32>) {
     let mut order: Vec<u32> = (0..names.len() as u32).collect();
     order.sort_by_key(|&i| names[i as usize]);
-    let mut ranks = vec![0; names.len()];
-    for (rank, &i) in (0..).zip(&order) {
-        ranks[i as usize] = rank;
-    }
+    let ranks = by_rank(&order);
     (order, ranks)
 }

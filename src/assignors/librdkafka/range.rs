@@ -4,9 +4,9 @@
 use std::borrow::Cow;
 
 use super::subscriptions::by_instance;
-use crate::assignors::classic::range::TopicShare;
+use crate::assignors::classic::range::{TopicShare, assign_co_partitioned};
 use crate::assignors::classic::subscriptions::Subscribers;
-use crate::group::model::{MemberId, TopicId, TopicPartition};
+use crate::group::model::{MemberId, TopicId};
 use crate::group::ownership::Assignment;
 use crate::group::spec::GroupSpec;
 
@@ -29,7 +29,10 @@ pub fn assign(group: &GroupSpec) -> Assignment {
     for topics in topics.chunk_by_mut(together) {
         // 3. Assign partitions of co-partitioned topics by racks.
         if topics.len() > 1 {
-            assign_together(topics, &mut assignment);
+            let together: Vec<usize> = (0..topics.len()).collect();
+            let mut near: Vec<usize> = (0..topics[0].subscribers.len()).collect();
+            near.retain(|&position| topics[0].rack_of(position).is_some());
+            assign_co_partitioned(topics, &together, near, &mut assignment);
         // 2. Assign partitions of a topic that is not co-partitioned by racks.
         } else if topics[0].needs_racks {
             topics[0].assign_ranges(TopicShare::rack_matches, &mut assignment);
@@ -57,28 +60,4 @@ fn topic_shares<'s>(group: &GroupSpec) -> Vec<TopicShare<'s>> {
         }
     }
     shares
-}
-
-fn assign_together(topics: &mut [TopicShare], assignment: &mut [Vec<TopicPartition>]) {
-    let positions = 0..topics[0].subscribers.len();
-    let has_rack = |&position: &usize| topics[0].rack_of(position).is_some();
-    let near: Vec<usize> = positions.filter(has_rack).collect();
-    let partitions = topics[0].partitions;
-    let mut given = vec![false; partitions as usize];
-    for partition in 0..partitions {
-        let fits = |position: usize| {
-            let mut topics = topics.iter();
-            topics.all(|t| t.rack_matches(position, partition) && t.room(position) > 0)
-        };
-        let Some(position) = near.iter().copied().find(|&position| fits(position)) else {
-            continue;
-        };
-        for topic in &mut *topics {
-            topic.take(position, &[partition], assignment);
-        }
-        given[partition as usize] = true;
-    }
-    for topic in topics {
-        topic.unassigned.retain(|&p| !given[p as usize]);
-    }
 }

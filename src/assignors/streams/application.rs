@@ -5,6 +5,7 @@
 
 use rustc_hash::FxHashMap;
 
+use crate::group::lists::ascending;
 use crate::java::hash_map::HashMap;
 use crate::java::order::compare_names;
 
@@ -65,7 +66,7 @@ pub struct Application {
     pub threads: Vec<StreamThread>,
 }
 
-#[derive(Clone)]
+#[derive(Clone, Default)]
 pub struct ThreadAssignment {
     pub partitions: Vec<(String, u32)>,
     pub active_tasks: Vec<TaskId>,
@@ -102,6 +103,7 @@ pub fn task_hash((subtopology, partition): TaskId) -> u32 {
 
 /// The tasks of an application, with the partitions of each. `ids` also contains tasks that only
 /// members know.
+#[derive(Default)]
 pub struct Topology<'a> {
     pub topics: Vec<&'a str>,
     numbers: FxHashMap<&'a str, u32>,
@@ -148,9 +150,7 @@ impl<'a> Topology<'a> {
         let known: FxHashMap<TaskId, usize> = (0..of_ids.len()).map(|i| (of_ids[i].0, i)).collect();
         let reported = application.threads.iter();
         let reported = reported.flat_map(|one| one.offset_sums.keys().copied());
-        new.ids = known.keys().copied().chain(reported).collect();
-        new.ids.sort_unstable();
-        new.ids.dedup();
+        new.ids = ascending(known.keys().copied().chain(reported));
         for (n, id) in (0..).zip(&new.ids) {
             let found = known.get(id).map(|&i| &mut of_ids[i]);
             let one = found.is_some().then(|| new.subtopologies[&id.0]);
@@ -209,14 +209,7 @@ impl<'a> Topology<'a> {
                 .iter()
                 .map(|one| (one.subtopology_id, one))
                 .collect(),
-            ids: Vec::new(),
-            tasks: Vec::new(),
-            stateful: Vec::new(),
-            stateless: Vec::new(),
-            is_stateful: Vec::new(),
-            inputs: Vec::new(),
-            changelogs: Vec::new(),
-            task_of: FxHashMap::default(),
+            ..Self::default()
         }
     }
 
@@ -240,6 +233,19 @@ impl<'a> Topology<'a> {
 
     pub fn hash(&self, task: u32) -> u32 {
         task_hash(self.ids[task as usize])
+    }
+
+    pub fn put<V>(&self, map: &mut HashMap<V>, task: u32, value: V) {
+        map.put(task, self.hash(task), &|a, b| a.cmp(&b), value);
+    }
+
+    /// Returns a set of `slots` slots to which the tasks are added one after another.
+    pub fn set(&self, tasks: impl IntoIterator<Item = u32>, slots: usize) -> HashMap<()> {
+        let mut set = HashMap::with_slots(slots);
+        for task in tasks {
+            self.put(&mut set, task, ());
+        }
+        set
     }
 
     pub fn named(&self, (topic, p): Partition) -> (String, u32) {

@@ -7,6 +7,7 @@ use super::application::{Settings, Topology};
 use super::processes::{Held, LATEST_OFFSET, StreamsProcess, balance, least};
 use super::rack_costs::{BALANCE_SUBTOPOLOGY, NONE, RackCosts, is_known};
 use super::standby_tasks;
+use crate::group::lists::ascending;
 use crate::java::priority_queue::PriorityQueue;
 
 const TRAFFIC_COST: i64 = 10;
@@ -19,15 +20,13 @@ pub fn assign(processes: &mut [StreamsProcess], topology: &Topology, settings: &
     let strategy = settings.rack_aware_assignment_strategy.as_str();
     let swaps = strategy != NONE && is_known(topology, processes, true, replicas, false);
     let costs = costs(settings, TRAFFIC_COST, NON_OVERLAP_COST);
-    let mut subtopologies: Vec<i32> = topology.subtopologies.keys().copied().collect();
-    subtopologies.sort_unstable();
+    let subtopologies = ascending(topology.subtopologies.keys().copied());
     let racks = |inputs: bool, costs: (i64, i64)| RackCosts {
         topology,
         balanced: strategy == BALANCE_SUBTOPOLOGY,
         inputs,
         changelogs: !inputs,
-        traffic_cost: costs.0,
-        non_overlap_cost: costs.1,
+        costs,
     };
     // 1.
     let count = processes.len();

@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Mirror of `leader.py`: the answer of the leader of a classic Kafka Streams group in a rebalance.
 
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashMap;
 
 use super::application::{
     Application, ByHost, LeaderAnswer, Partition, ProcessTasks, StreamThread, TaskId,
     ThreadAssignment, Topology, end_offset_sums, missing_sources,
 };
-use super::processes::{Held, StreamsProcess, sorted_by_id};
+use super::processes::{Held, StreamsProcess, id_set, sorted_by_id};
 use super::{high_availability, legacy_sticky, threads};
 use crate::error::GroupError;
-use crate::java::hash_map::{HashMap, uuid_hash};
-use crate::java::order::{compare_names, java_hash_order};
+use crate::group::lists::ascending;
+use crate::java::hash_table::DEFAULT_SLOTS;
+use crate::java::order::{compare_names, to_java_hash_order};
 
 pub const NAME: &str = "stream";
 const LEGACY_STICKY: &str = "legacy_sticky";
@@ -25,16 +26,8 @@ const SHUTDOWN_REQUESTED: i32 = 4;
 /// Returns the answer of the leader; an error if Kafka's class throws.
 pub fn assign(application: &Application) -> Result<LeaderAnswer, GroupError> {
     // 1.
-    let ids: Vec<&str> = application
-        .threads
-        .iter()
-        .map(|one| one.member_id.as_str())
-        .collect();
-    let order = java_hash_order(&ids);
-    let members: Vec<&StreamThread> = order
-        .iter()
-        .map(|&i| &application.threads[i as usize])
-        .collect();
+    let mut members: Vec<&StreamThread> = application.threads.iter().collect();
+    to_java_hash_order(&mut members, |one| one.member_id.as_str());
     let known = || members.iter().filter(|one| one.version <= LATEST_VERSION);
     // 2.
     if known().any(|one| one.error_code == SHUTDOWN_REQUESTED) {
@@ -102,7 +95,6 @@ fn processes<'a>(
 ) -> Vec<StreamsProcess<'a>> {
     let public = application.assignor == STICKY;
     let mut found: Vec<StreamsProcess> = Vec::new();
-    let mut order: HashMap<()> = HashMap::default();
     let mut places = FxHashMap::default();
     for &one in members {
         let is_future = one.version > LATEST_VERSION;
@@ -113,21 +105,13 @@ fn processes<'a>(
         };
         let place = *places.entry(id).or_insert_with(|| {
             found.push(StreamsProcess::new(id, topology, public));
-            let tie = |a: u32, b: u32| {
-                found[a as usize]
-                    .process_id
-                    .cmp(&found[b as usize].process_id)
-            };
-            order.put(found.len() as u32 - 1, uuid_hash(id), &tie, ());
             found.len() - 1
         });
         found[place].join(one, topology, is_future);
     }
+    let order = id_set(&found, 0..found.len(), DEFAULT_SLOTS).into_iter();
     let mut found: Vec<Option<StreamsProcess>> = found.into_iter().map(Some).collect();
-    let order = order.keys().into_iter();
-    order
-        .filter_map(|place| found[place as usize].take())
-        .collect()
+    order.filter_map(|place| found[place].take()).collect()
 }
 
 fn owned_tasks(process: &StreamsProcess, topology: &Topology) -> Result<Vec<u32>, GroupError> {
@@ -210,9 +194,7 @@ fn thread_answers(
         let kept_open = withheld.iter().copied().filter(|&task| {
             process.previous_standby[task as usize] && topology.is_stateful[task as usize]
         });
-        let mut standby: Vec<u32> = standby[thread].iter().copied().chain(kept_open).collect();
-        standby.sort_unstable();
-        standby.dedup();
+        let standby = ascending(standby[thread].iter().copied().chain(kept_open));
         let inputs = |task: u32| {
             topology.inputs[task as usize]
                 .iter()
@@ -254,20 +236,19 @@ fn on_threads(process: &StreamsProcess, topology: &Topology, public: bool) -> Op
             let of_one = placed
                 .items()
                 .filter(|(_, is_active)| **is_active == (how == Held::Active));
-            in_set(topology, of_one.map(|(task, _)| task))
+            let tasks = of_one.map(|(task, _)| task);
+            topology.set(tasks, DEFAULT_SLOTS).keys()
         }
         None => process.tasks(how),
     };
     let (all, mut standby) = (in_order(Held::Active), in_order(Held::Standby));
     if public {
-        standby = in_set(topology, standby.into_iter());
+        standby = topology.set(standby, DEFAULT_SLOTS).keys();
     }
     let of_kind = |stateful: bool| {
         let tasks = all.iter().copied();
-        in_set(
-            topology,
-            tasks.filter(|&task| topology.is_stateful[task as usize] == stateful),
-        )
+        let tasks = tasks.filter(|&task| topology.is_stateful[task as usize] == stateful);
+        topology.set(tasks, DEFAULT_SLOTS).keys()
     };
     let mut load = vec![0; count];
     let (mut active, mut copies) = (vec![Vec::new(); count], vec![Vec::new(); count]);
@@ -289,24 +270,12 @@ fn on_threads(process: &StreamsProcess, topology: &Topology, public: bool) -> Op
     found.then_some((order, active, copies))
 }
 
-/// Sorts tasks into the order of a `HashSet` to which they are added.
-fn in_set(topology: &Topology, tasks: impl Iterator<Item = u32>) -> Vec<u32> {
-    let mut order: HashMap<()> = HashMap::default();
-    for task in tasks {
-        order.put(task, topology.hash(task), &|a, b| a.cmp(&b), ());
-    }
-    order.keys()
-}
-
 fn refused(members: &[&StreamThread], error_code: i32) -> LeaderAnswer {
     let empty = ThreadAssignment {
-        partitions: Vec::new(),
-        active_tasks: Vec::new(),
-        standby_tasks: Vec::new(),
-        next_rebalance_ms: None,
         error_code,
         version: LATEST_VERSION,
         commonly_supported_version: LATEST_VERSION,
+        ..ThreadAssignment::default()
     };
     let of_each = |one: &&StreamThread| (one.member_id.clone(), empty.clone());
     LeaderAnswer {
@@ -332,16 +301,13 @@ fn tasks(process: &StreamsProcess, topology: &Topology) -> ProcessTasks {
 fn by_host(processes: &[StreamsProcess], topology: &Topology, how: Held) -> ByHost {
     let mut hosts: Vec<&str> = Vec::new();
     let mut partitions: FxHashMap<&str, Vec<Partition>> = FxHashMap::default();
-    let mut met = FxHashSet::default();
     for one in processes.iter().filter(|one| !one.end_point.is_empty()) {
-        if met.insert(one.end_point) {
+        let tasks = one.tasks(how).into_iter();
+        let of_host = partitions.entry(one.end_point).or_insert_with(|| {
             hosts.push(one.end_point);
-        }
-        let inputs = one
-            .tasks(how)
-            .into_iter()
-            .flat_map(|task| &topology.inputs[task as usize]);
-        partitions.entry(one.end_point).or_default().extend(inputs);
+            Vec::new()
+        });
+        of_host.extend(tasks.flat_map(|task| &topology.inputs[task as usize]));
     }
     let sorted = |host: &str| {
         let mut tps = partitions[host].clone();

@@ -3,11 +3,13 @@
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::application::{Settings, Topology, Uuid};
+use super::application::{Settings, Topology};
 use super::high_availability::costs;
-use super::processes::{Held, StreamsProcess, sorted_by_id};
+use super::processes::{Held, StreamsProcess, id_set, sorted_by_id};
 use super::rack_costs::{BALANCE_SUBTOPOLOGY, NONE, RackCosts, is_known};
-use crate::java::hash_map::{HashMap, uuid_hash};
+use crate::group::lists::ascending;
+use crate::java::hash_map::HashMap;
+use crate::java::hash_table::DEFAULT_SLOTS;
 use crate::java::slots::copied_slots;
 
 const TRAFFIC_COST: i64 = 1;
@@ -24,50 +26,21 @@ pub fn assign(
     let racks = Racks::new(processes, topology, settings, public);
     let mut work = Work::new(processes, topology, public);
     work.give_active(keep);
-    let (had_active, had_standby, pairs) = (work.had_active, work.had_standby, work.pairs);
     // 4.
     if !keep {
-        racks.swap_active(processes);
+        racks.swap_active(work.processes);
     }
     // 5.
     if settings.num_standby_replicas > 0 {
-        let active = processes.iter().map(|one| one.tasks(Held::Active));
-        let mut work = Work {
-            held: active.collect(),
-            processes,
-            topology,
-            public,
-            had_active,
-            had_standby,
-            pairs,
-        };
+        let active = work.processes.iter().map(|one| one.tasks(Held::Active));
+        work.held = active.collect();
         work.give_standby(settings.num_standby_replicas);
         // 6.
         if !keep {
-            racks.swap_standby(processes);
+            racks.swap_standby(work.processes);
         }
     }
 }
-
-/// Returns the given places in the order of a set of the ids at these places.
-fn id_set(ids: &[Uuid], places: impl Iterator<Item = usize>, slots: usize) -> Vec<usize> {
-    let mut set: HashMap<()> = HashMap::with_slots(slots);
-    for at in places {
-        let tie = |a: u32, b: u32| ids[a as usize].cmp(&ids[b as usize]);
-        set.put(at as u32, uuid_hash(ids[at]), &tie, ());
-    }
-    set.keys().into_iter().map(|at| at as usize).collect()
-}
-
-fn task_set(topology: &Topology, tasks: &[u32], slots: usize) -> HashMap<()> {
-    let mut set = HashMap::with_slots(slots);
-    for &task in tasks {
-        set.put(task, topology.hash(task), &|a, b| a.cmp(&b), ());
-    }
-    set
-}
-
-const DEFAULT_SLOTS: usize = crate::java::hash_table::DEFAULT_SLOTS;
 
 struct Work<'w, 'a> {
     processes: &'w mut [StreamsProcess<'a>],
@@ -93,16 +66,15 @@ impl<'w, 'a> Work<'w, 'a> {
         for (at, one) in processes.iter().enumerate() {
             for task in 0..topology.ids.len() as u32 {
                 if one.previous_active[task as usize] {
-                    had_active.put(task, topology.hash(task), &|a, b| a.cmp(&b), at);
+                    topology.put(&mut had_active, task, at);
                 }
                 if one.previous_standby[task as usize] {
                     had_standby.entry(task).or_default().push(at);
                 }
             }
         }
-        let ids: Vec<Uuid> = processes.iter().map(|one| one.process_id).collect();
         for places in had_standby.values_mut() {
-            *places = id_set(&ids, places.iter().copied(), DEFAULT_SLOTS);
+            *places = id_set(processes, places.iter().copied(), DEFAULT_SLOTS);
         }
         Self {
             held: vec![Vec::new(); processes.len()],
@@ -119,8 +91,9 @@ impl<'w, 'a> Work<'w, 'a> {
         let tasks = self.topology.in_java_order(&self.topology.tasks);
         let threads: u32 = self.processes.iter().map(StreamsProcess::capacity).sum();
         let per_thread = tasks.len() as u32 / threads;
-        let fits = |one: &StreamsProcess| one.active_count() < one.capacity() * per_thread;
-        let mut left = task_set(self.topology, &tasks, copied_slots(tasks.len()));
+        let fits = |one: &StreamsProcess| one.active < one.capacity() * per_thread;
+        let slots = copied_slots(tasks.len());
+        let mut left = self.topology.set(tasks, slots);
         // 1.
         for task in self.had_active.keys() {
             let at = self.had_active.get(task).copied().unwrap_or(0);
@@ -152,13 +125,13 @@ impl<'w, 'a> Work<'w, 'a> {
         let mut stateful = self.topology.stateful.clone();
         if !self.public {
             let tasks = self.topology.in_java_order(&stateful);
-            stateful = task_set(self.topology, &tasks, DEFAULT_SLOTS).keys();
+            stateful = self.topology.set(tasks, DEFAULT_SLOTS).keys();
         }
-        let ids: Vec<Uuid> = self.processes.iter().map(|one| one.process_id).collect();
         for task in stateful {
             for _ in 0..replicas {
-                let without = (0..ids.len()).filter(|&at| !self.processes[at].has(task));
-                let without = id_set(&ids, without, DEFAULT_SLOTS);
+                let all = 0..self.processes.len();
+                let without = all.filter(|&at| !self.processes[at].has(task));
+                let without = id_set(self.processes, without, DEFAULT_SLOTS);
                 if without.is_empty() {
                     break;
                 }
@@ -193,8 +166,8 @@ impl<'w, 'a> Work<'w, 'a> {
 
     fn previous_standby(&self, task: u32, candidates: &[usize]) -> Vec<usize> {
         let places = self.had_standby.get(&task).map_or(&[][..], Vec::as_slice);
-        let ids: Vec<Uuid> = self.processes.iter().map(|one| one.process_id).collect();
-        let mut copied = id_set(&ids, places.iter().copied(), copied_slots(places.len()));
+        let slots = copied_slots(places.len());
+        let mut copied = id_set(self.processes, places.iter().copied(), slots);
         copied.retain(|at| candidates.contains(at));
         copied
     }
@@ -240,10 +213,9 @@ impl<'w, 'a> Work<'w, 'a> {
 
 /// The swaps of steps 4 and 6, if they are enabled.
 struct Racks<'r> {
-    topology: &'r Topology<'r>,
+    /// The costs of stateful active tasks.
+    costs: RackCosts<'r>,
     public: bool,
-    balanced: bool,
-    costs: (i64, i64),
     /// Whether active tasks are swapped, and whether standby tasks are. The two differ only in
     /// KIP-924's form, which tests other racks for standby tasks.
     enabled: [bool; 2],
@@ -263,11 +235,16 @@ impl<'r> Racks<'r> {
         let is_on = strategy != NONE && !(public && no_cost);
         let enabled = [true, !public]
             .map(|inputs| is_on && is_known(topology, processes, inputs, changelogs, public));
-        Self {
+        let costs = RackCosts {
             topology,
-            public,
             balanced: strategy == BALANCE_SUBTOPOLOGY,
+            inputs: true,
+            changelogs: public,
             costs: costs(settings, TRAFFIC_COST, NON_OVERLAP_COST),
+        };
+        Self {
+            costs,
+            public,
             enabled,
         }
     }
@@ -276,24 +253,25 @@ impl<'r> Racks<'r> {
         if !self.enabled[0] {
             return;
         }
+        let topology = self.costs.topology;
         let is_stateful = |task: &u32| {
-            let one = self.topology.subtopologies[&self.topology.ids[*task as usize].0];
+            let one = topology.subtopologies[&topology.ids[*task as usize].0];
             let unlogged = self.public && one.unlogged_stores > 0;
-            self.topology.is_stateful[*task as usize] || unlogged
+            topology.is_stateful[*task as usize] || unlogged
         };
         let (stateful, stateless): (Vec<u32>, Vec<u32>) =
-            self.topology.tasks.iter().copied().partition(is_stateful);
+            topology.tasks.iter().copied().partition(is_stateful);
         self.in_order(processes, |processes| {
-            for (tasks, costs) in [(stateful, self.costs), (stateless, (1, 0))] {
-                let ids = tasks.iter().map(|&task| self.topology.ids[task as usize].0);
-                let mut own: Vec<i32> = if self.public {
-                    ids.collect()
+            for (tasks, costs) in [(stateful, self.costs.costs), (stateless, (1, 0))] {
+                let own = if self.public {
+                    ascending(tasks.iter().map(|&task| topology.ids[task as usize].0))
                 } else {
-                    self.topology.subtopologies.keys().copied().collect()
+                    ascending(topology.subtopologies.keys().copied())
                 };
-                own.sort_unstable();
-                own.dedup();
-                let racks = self.racks(true, self.public, self.balanced, costs);
+                let racks = RackCosts {
+                    costs,
+                    ..self.costs
+                };
                 racks.swap_active(processes, &tasks, &own);
             }
         });
@@ -301,7 +279,12 @@ impl<'r> Racks<'r> {
 
     fn swap_standby(&self, processes: &mut [StreamsProcess]) {
         if self.enabled[1] {
-            let racks = self.racks(false, true, self.public && self.balanced, self.costs);
+            let racks = RackCosts {
+                balanced: self.public && self.costs.balanced,
+                inputs: false,
+                changelogs: true,
+                ..self.costs
+            };
             self.in_order(processes, |processes| {
                 racks.swap_standby(processes, |_, _, _, _| true);
             });
@@ -314,23 +297,6 @@ impl<'r> Racks<'r> {
             swap(processes);
         } else {
             sorted_by_id(processes, swap);
-        }
-    }
-
-    fn racks(
-        &self,
-        inputs: bool,
-        changelogs: bool,
-        balanced: bool,
-        costs: (i64, i64),
-    ) -> RackCosts<'r> {
-        RackCosts {
-            topology: self.topology,
-            balanced,
-            inputs,
-            changelogs,
-            traffic_cost: costs.0,
-            non_overlap_cost: costs.1,
         }
     }
 }

@@ -5,7 +5,7 @@
 use rustc_hash::FxHashMap;
 
 use super::application::{StreamThread, Topology, Uuid};
-use crate::java::hash_map::HashMap;
+use crate::java::hash_map::{HashMap, uuid_hash};
 
 pub const LATEST_OFFSET: i64 = -2;
 pub const UNKNOWN_OFFSET_SUM: i64 = -3;
@@ -17,6 +17,7 @@ pub enum Held {
     Standby,
 }
 
+#[derive(Default)]
 pub struct StreamsProcess<'a> {
     pub process_id: Uuid,
     pub threads: Vec<&'a StreamThread>,
@@ -31,7 +32,8 @@ pub struct StreamsProcess<'a> {
     pub previous_standby: Vec<bool>,
     pub lags: Vec<i64>,
     pub held: Vec<Held>,
-    active: u32,
+    /// The number of active tasks, then that of standby tasks.
+    pub active: u32,
     standby: u32,
     /// Mirror of the reference's `placed`; None unless KIP-924's form needs it.
     pub placed: Option<HashMap<bool>>,
@@ -42,19 +44,12 @@ impl<'a> StreamsProcess<'a> {
         let tasks = topology.ids.len();
         Self {
             process_id,
-            threads: Vec::new(),
-            racks: Vec::new(),
-            tags: &[],
-            end_point: "",
-            sums: FxHashMap::default(),
-            reported: Vec::new(),
             previous_active: vec![false; tasks],
             previous_standby: vec![false; tasks],
             lags: vec![0; tasks],
             held: vec![Held::Not; tasks],
-            active: 0,
-            standby: 0,
             placed: public.then(HashMap::default),
+            ..Self::default()
         }
     }
 
@@ -111,10 +106,6 @@ impl<'a> StreamsProcess<'a> {
         self.active + self.standby
     }
 
-    pub fn active_count(&self) -> u32 {
-        self.active
-    }
-
     pub fn load(&self) -> f64 {
         f64::from(self.count()) / f64::from(self.capacity())
     }
@@ -143,8 +134,7 @@ impl<'a> StreamsProcess<'a> {
         self.held[task as usize] = how;
         *self.counter(how) += 1;
         if let Some(placed) = &mut self.placed {
-            let is_active = how == Held::Active;
-            placed.put(task, topology.hash(task), &|a, b| a.cmp(&b), is_active);
+            topology.put(placed, task, how == Held::Active);
         }
     }
 
@@ -164,6 +154,20 @@ impl<'a> StreamsProcess<'a> {
             &mut self.standby
         }
     }
+}
+
+/// Returns the given places in the order of a set of the ids of the processes at these places.
+pub fn id_set(
+    processes: &[StreamsProcess],
+    places: impl Iterator<Item = usize>,
+    slots: usize,
+) -> Vec<usize> {
+    let id = |at: u32| processes[at as usize].process_id;
+    let mut set: HashMap<()> = HashMap::with_slots(slots);
+    for at in places.map(|at| at as u32) {
+        set.put(at, uuid_hash(id(at)), &|a, b| id(a).cmp(&id(b)), ());
+    }
+    set.keys().into_iter().map(|at| at as usize).collect()
 }
 
 /// Returns the place of the process with the least `load`; of equal loads, the first one.

@@ -5,6 +5,7 @@
 use super::application::{NO_RACK, Partition, Topology};
 use super::min_cost_flow::Graph;
 use super::processes::{Held, StreamsProcess};
+use crate::group::lists::ascending;
 
 pub const NONE: &str = "none";
 pub const BALANCE_SUBTOPOLOGY: &str = "balance_subtopology";
@@ -42,13 +43,14 @@ pub fn is_known(
 }
 
 /// The swaps for one assignor. Costs count the partitions of inputs, of changelogs, or of both.
+#[derive(Clone, Copy)]
 pub struct RackCosts<'a> {
     pub topology: &'a Topology<'a>,
     pub balanced: bool,
     pub inputs: bool,
     pub changelogs: bool,
-    pub traffic_cost: i64,
-    pub non_overlap_cost: i64,
+    /// The cost of traffic, and that of non-overlap.
+    pub costs: (i64, i64),
 }
 
 impl RackCosts<'_> {
@@ -92,8 +94,7 @@ impl RackCosts<'_> {
                     tasks.extend(others);
                     tasks.sort_unstable();
                     let ids = tasks.iter().map(|&task| self.topology.ids[task as usize].0);
-                    let mut own: Vec<i32> = ids.collect();
-                    own.dedup();
+                    let own = ascending(ids);
                     let own = self.balanced.then_some(own.as_slice());
                     moved |= self.swap(processes, &[i, j], &tasks, own, Held::Standby);
                 }
@@ -163,8 +164,9 @@ impl RackCosts<'_> {
             let both: Vec<Partition> = changelogs.filter(|tp| inputs.contains(tp)).collect();
             count -= remote(&both);
         }
+        let (traffic, non_overlap) = self.costs;
         let here = process.holds(task, how);
-        self.traffic_cost * count + if here { 0 } else { self.non_overlap_cost }
+        traffic * count + if here { 0 } else { non_overlap }
     }
 }
 

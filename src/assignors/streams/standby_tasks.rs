@@ -18,13 +18,13 @@ pub fn assign(processes: &mut [StreamsProcess], topology: &Topology, settings: &
     if !settings.rack_aware_assignment_tags.is_empty() {
         let mut missing: HashMap<u32> = HashMap::default();
         for &(task, count) in &left_over {
-            missing.put(task, topology.hash(task), &|a, b| a.cmp(&b), count);
+            topology.put(&mut missing, task, count);
         }
         let values = values(processes);
         for &task in &topology.stateful {
             match by_tags(processes, task, topology, settings, &values) {
                 0 => missing.remove(task),
-                left => missing.put(task, topology.hash(task), &|a, b| a.cmp(&b), left),
+                left => topology.put(&mut missing, task, left),
             }
         }
         // 4.

@@ -14,7 +14,7 @@ use crate::group::spec::GroupSpec;
 use crate::group::streams::{StreamsMember, Subtopology};
 use crate::java::hash_map::slots_for;
 use crate::java::hash_table::HashTable;
-use crate::java::order::{compare_names, java_hash_order, name_ranks, string_hash};
+use crate::java::order::{by_rank, compare_names, name_ranks, string_hash, to_java_hash_order};
 use crate::java::priority_queue::PriorityQueue;
 
 pub const NAME: &str = "streams/sticky";
@@ -72,10 +72,8 @@ impl<'a> Topology<'a> {
     fn of(group: &GroupSpec<'a>) -> Self {
         let listed = group.streams.subtopologies.as_deref().unwrap_or_default();
         let ids: Vec<&str> = listed.iter().map(|one| one.subtopology_id).collect();
-        let ranks = name_ranks(&ids);
-        let mut order: Vec<usize> = (0..listed.len()).collect();
-        order.sort_unstable_by_key(|&i| ranks[i]);
-        let subtopologies: Vec<Subtopology> = order.into_iter().map(|i| listed[i]).collect();
+        let order = by_rank(&name_ranks(&ids)).into_iter();
+        let subtopologies: Vec<Subtopology> = order.map(|i| listed[i as usize]).collect();
         let places = subtopologies.iter().enumerate();
         Self {
             starts: offsets(subtopologies.iter().map(|one| one.tasks)),
@@ -416,16 +414,15 @@ fn processes(
         members_of[p as usize].push(m);
         process_of.push(p);
     }
-    let in_map = |listed: Vec<u32>| {
-        let id = |&m: &u32| group.members[members[m as usize].0 as usize].member_id;
-        let order = java_hash_order(&listed.iter().map(id).collect::<Vec<_>>());
-        order.into_iter().map(|i| listed[i as usize]).collect()
-    };
-    let processes = members_of.into_iter().map(|listed| Process {
-        members: in_map(listed),
-        tasks: FxHashSet::default(),
-        load: 0.0,
-        by_count: None,
+    let id = |&m: &u32| group.members[members[m as usize].0 as usize].member_id;
+    let processes = members_of.into_iter().map(|mut members| {
+        to_java_hash_order(&mut members, id);
+        Process {
+            members,
+            tasks: FxHashSet::default(),
+            load: 0.0,
+            by_count: None,
+        }
     });
     (process_of, processes.collect(), table.keys())
 }

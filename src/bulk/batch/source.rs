@@ -28,7 +28,7 @@ pub enum Form<'i> {
 }
 
 pub struct Source<'a> {
-    rows: usize,
+    pub rows: usize,
     groups: Found<'a>,
 }
 
@@ -102,10 +102,6 @@ impl<'a> Source<'a> {
             }
         };
         Ok(Self { rows, groups })
-    }
-
-    pub fn rows(&self) -> usize {
-        self.rows
     }
 
     pub fn group_id(&self, row: usize) -> Option<&str> {

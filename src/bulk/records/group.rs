@@ -36,6 +36,7 @@ static RECORD: [Field; 2] = [
 /// The subscription version of the newest Java client. A row omits it unless there is user data.
 const NEWEST_VERSION: i16 = 3;
 
+#[derive(Default)]
 pub struct Group<'a> {
     /// The protocol type: "consumer", "connect", …
     pub kind: &'a str,
@@ -171,10 +172,7 @@ fn of_record<'a>(
         group_id,
         generation_id: value.generation_id,
         assignor: value.protocol,
-        leader_library: None,
-        topics: Vec::new(),
-        subscriptions: Vec::new(),
-        members: Vec::new(),
+        ..Group::default()
     };
     // Connect and other protocols have other byte formats, which are not read here.
     if value.protocol_type != "consumer" {

@@ -9,9 +9,9 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::made_up::MadeUp;
 use crate::assignors::{Assignor, protocol_name};
+use crate::group::lists::ascending;
 use crate::group::model::{AsSent, Member, RackId, Topic, TopicId, TopicPartition, UNKNOWN};
-use crate::group::spec::{GroupSpec, Orders};
-use crate::group::streams::Streams;
+use crate::group::spec::GroupSpec;
 
 #[derive(Clone)]
 pub struct DraftTopic<'a> {
@@ -165,21 +165,17 @@ impl<'a> Draft<'a> {
         });
         GroupSpec {
             group_id: self.group_id,
-            assignor: None,
             is_eager: self.is_eager,
-            leader_library: None,
             topics: topics.collect(),
             members,
             declared: self.topics.len(),
             rack_names: self.rack_names.iter().map(|name| &**name).collect(),
             subscriptions,
             owned,
-            // Groups whose broker assigns are never played here.
-            owned_topics: Vec::new(),
             replica_racks: self.replica_racks.clone(),
             rack_ids: self.rack_ids.clone(),
-            streams: Streams::default(),
-            orders: Orders::default(),
+            // Groups whose broker assigns are never played here.
+            ..GroupSpec::default()
         }
     }
 
@@ -210,9 +206,7 @@ impl<'a> Draft<'a> {
         let in_racks = self.replicas(topic).map(distinct).max().unwrap_or(0);
         let declared = self.topics.iter().filter(|topic| topic.declared);
         let replicas = declared.flat_map(|topic| self.replicas(topic));
-        let mut every: Vec<RackId> = replicas.flatten().copied().collect();
-        every.sort_unstable();
-        every.dedup();
+        let mut every = ascending(replicas.flatten().copied());
         every.sort_by_key(|&rack| &*self.rack_names[rack as usize]);
         (every, in_racks)
     }

@@ -59,6 +59,7 @@ pub struct Draw {
 }
 
 /// Makes up ids; no id occurs twice.
+#[derive(Default)]
 pub struct MadeUp<'a> {
     group_id: &'a str,
     pub count: u32,
@@ -75,12 +76,8 @@ impl<'a> MadeUp<'a> {
     pub fn new(group_id: &'a str, draw: Draw) -> Self {
         Self {
             group_id,
-            count: 0,
             draw,
-            made: Vec::new(),
-            places_guessed: false,
-            aliases: FxHashMap::default(),
-            client_aliases: FxHashMap::default(),
+            ..Self::default()
         }
     }
 

@@ -9,6 +9,7 @@ use super::draft::{Draft, DraftMember};
 use super::edits::{Follows, error, find_member};
 use super::made_up::{MadeUp, client_names, instance_names, not_empty, prefix_of};
 use crate::error::GroupError;
+use crate::group::lists::ascending;
 use crate::group::model::{RackId, TopicPartition, quoted};
 
 pub const MOST_NEW_MEMBERS: u32 = 100_000;
@@ -87,12 +88,10 @@ impl AddMembers {
         } else {
             client_basis
         };
-        let mut places: Vec<String> = match is_static {
+        let places = ascending(match is_static {
             true => instances.iter().cloned().collect(),
             false => names,
-        };
-        places.sort_unstable();
-        places.dedup();
+        });
         // If the model's client id is unknown and no client id is given, the new members have none:
         // `names` are then the beginnings of member ids.
         let known = model.client_id.as_deref().is_some_and(|id| !id.is_empty());

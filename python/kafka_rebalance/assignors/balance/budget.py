@@ -201,8 +201,7 @@ class _Loads:
             self._take(step)
 
     def point(self) -> CurvePoint:
-        taken, squares = self.taken, self.squares
-        return CurvePoint(taken, taken, max(self.loads, default=0), squares, squares)
+        return self._after(None, self.taken, self.squares)[0]
 
     def _after(self, step: _Step | None, k: int, bound: int) -> tuple[CurvePoint, list[int]]:
         """Returns the curve's point at `k` after the step (None: no step), and its loads."""

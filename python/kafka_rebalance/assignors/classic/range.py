@@ -136,15 +136,16 @@ def assign_with_racks(
         together[topic.partitioned_as()].append(topic)
     for group in together.values():
         if len(group) > 1:
-            _assign_co_partitioned(group, assignment)
+            assign_co_partitioned(group, group[0].subscribers, assignment)
         elif group[0].needs_racks:
             assign_ranges(group[0], group[0].rack_matches, assignment)
 
 
-def _assign_co_partitioned(
-    topics: list[TopicShare], assignment: dict[str, list[TopicPartition]]
+def assign_co_partitioned(
+    topics: list[TopicShare], members: list[Member], assignment: dict[str, list[TopicPartition]]
 ) -> None:
-    waiting = list(topics[0].subscribers)
+    """Assigns the topics' partitions of equal number together to some of their subscribers."""
+    waiting = list(members)
     for partition in range(len(topics[0].partition_racks)):
         for member in waiting:
             if all(t.rack_matches(member, partition) and t.room(member) for t in topics):

@@ -22,7 +22,11 @@ from collections import deque
 from itertools import groupby
 
 from kafka_rebalance.assignors.classic.racks import racks_matter, replica_racks
-from kafka_rebalance.assignors.classic.range import TopicShare, assign_ranges
+from kafka_rebalance.assignors.classic.range import (
+    TopicShare,
+    assign_co_partitioned,
+    assign_ranges,
+)
 from kafka_rebalance.group.model import TopicPartition
 from kafka_rebalance.group.spec import GroupSpec
 
@@ -37,7 +41,8 @@ def assign(group: GroupSpec) -> dict[str, list[TopicPartition]]:
         together = list(neighbours)
         # 3.
         if len(together) > 1:
-            _assign_together(together, assignment)
+            near = [member for member in together[0].subscribers if member.rack is not None]
+            assign_co_partitioned(together, near, assignment)
         # 2.
         elif together[0].needs_racks:
             assign_ranges(together[0], together[0].rack_matches, assignment)
@@ -70,13 +75,3 @@ def _alike(topic: TopicShare) -> tuple[list[bytes], int]:
     """Returns a key that is equal for co-partitioned topics; step 1 sorts by it."""
     ids = [name_bytes(member.member_id) for member in topic.subscribers]
     return ids, len(topic.partition_racks)
-
-
-def _assign_together(topics: list[TopicShare], assignment: dict[str, list[TopicPartition]]) -> None:
-    near = [member for member in topics[0].subscribers if member.rack is not None]
-    for partition in range(len(topics[0].partition_racks)):
-        for member in near:
-            if all(t.rack_matches(member, partition) and t.room(member) for t in topics):
-                for topic in topics:
-                    topic.take(member, [partition], assignment)
-                break

@@ -7,12 +7,12 @@ the group. A task is *stateful* if its subtopology has a changelog topic.
 Source   StreamsPartitionAssignor, InternalTopologyBuilder (kafka-streams 4.3.1).
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import NamedTuple
 
 from kafka_rebalance.group.model import TopicPartition
-from kafka_rebalance.java.hash_map import HashMap, Uuid
+from kafka_rebalance.java.hash_map import HashMap, HashSet, Uuid
 from kafka_rebalance.wire.streams_protocol import SubscriptionInfo, TaskId
 
 Partition = tuple[str, int]
@@ -117,6 +117,14 @@ class LeaderAnswer(NamedTuple):
 def task_hash(task: TaskId) -> int:
     """Returns `TaskId.hashCode` as an unsigned 32-bit number."""
     return (31 * (31 * (31 + task.subtopology_id) + task.partition)) & 0xFFFFFFFF
+
+
+def in_set(tasks: Iterable[TaskId]) -> list[TaskId]:
+    """Returns tasks in the order of a `HashSet` to which they are added."""
+    order: HashSet[TaskId] = HashSet(task_hash)
+    for task in tasks:
+        order.add(task)
+    return list(order)
 
 
 class Topology:

@@ -22,7 +22,7 @@ from collections.abc import Iterable, Sequence
 
 from kafka_rebalance.errors import AssignorThrows
 from kafka_rebalance.group.model import TopicPartition
-from kafka_rebalance.java.hash_map import HashMap, HashSet, Uuid, uuid_hash
+from kafka_rebalance.java.hash_map import HashMap, Uuid, uuid_hash
 from kafka_rebalance.java.order import by_name, java_hash_order, name_key
 from kafka_rebalance.wire.streams_protocol import LATEST_VERSION, SHUTDOWN_REQUESTED, TaskId
 
@@ -36,8 +36,8 @@ from .application import (
     ThreadAssignment,
     Topology,
     end_offset_sums,
+    in_set,
     missing_sources,
-    task_hash,
 )
 from .processes import StreamsProcess
 
@@ -159,9 +159,9 @@ class _Threads:
         stateful = set(self._topology.stateful)
         active, standby = self._in_order(active=True), self._in_order(active=False)
         calls = (
-            (_in_set(task for task in active if task in stateful), True),
-            (_in_set(standby) if self._public else standby, True),
-            (_in_set(task for task in active if task not in stateful), False),
+            (in_set(task for task in active if task in stateful), True),
+            (in_set(standby) if self._public else standby, True),
+            (in_set(task for task in active if task not in stateful), False),
         )
         given = []
         for tasks, by_lag in calls:
@@ -176,7 +176,7 @@ class _Threads:
     def _in_order(self, *, active: bool) -> list[TaskId]:
         """Returns the tasks, sorted; in KIP-924's form, in the order of a copied HashMap."""
         if self._public:
-            return _in_set(
+            return in_set(
                 task for task, is_active in self._process.placed.items() if is_active == active
             )
         return sorted(self._process.active if active else self._process.standby)
@@ -212,14 +212,6 @@ class _Threads:
         """Returns whether another thread owns a partition of the task."""
         owners = (self._owners.get(TopicPartition(*tp)) for tp in self._topology.inputs[task])
         return any(owner not in (None, member_id) for owner in owners)
-
-
-def _in_set(tasks: Iterable[TaskId]) -> list[TaskId]:
-    """Returns tasks in the order of a `HashSet` to which they are added."""
-    order: HashSet[TaskId] = HashSet(task_hash)
-    for task in tasks:
-        order.add(task)
-    return list(order)
 
 
 def _refused(members: Iterable[StreamThread], error_code: int) -> LeaderAnswer:

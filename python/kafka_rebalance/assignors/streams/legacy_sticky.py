@@ -31,7 +31,7 @@ from collections.abc import Collection, Sequence
 from kafka_rebalance.java.hash_map import HashMap, HashSet, Uuid, uuid_hash
 from kafka_rebalance.wire.streams_protocol import TaskId
 
-from .application import Settings, Topology, task_hash
+from .application import Settings, Topology, in_set, task_hash
 from .high_availability import costs
 from .processes import StreamsProcess
 from .rack_costs import BALANCE_SUBTOPOLOGY, NONE, RackCosts, is_known
@@ -105,10 +105,7 @@ class _Work:
     def give_standby(self, replicas: int) -> None:
         stateful = self._topology.stateful
         if not self._public:
-            in_set: HashSet[TaskId] = HashSet(task_hash)
-            for task in self._topology.in_java_order(stateful):
-                in_set.add(task)
-            stateful = list(in_set)
+            stateful = in_set(self._topology.in_java_order(stateful))
         for task in stateful:
             for _ in range(replicas):
                 without: HashSet[Uuid] = HashSet(uuid_hash)

@@ -16,8 +16,7 @@
 //!   the group, no partition of the run moves (`is_settled`).
 //! - The tree that finds the smallest member holds only the subscribers of one topic (`Smallest`).
 
-use super::build::{Build, Run};
-use super::owners::Owners;
+use super::build::{Build, Owners, Run};
 use super::smallest::Smallest;
 use crate::assignors::classic::movements::{self, Movements};
 use crate::error::GroupError;
@@ -226,15 +225,10 @@ impl<'c, 'g, 'a> Balance<'c, 'g, 'a> {
         // In the order of the leader's HashMap, as in Kafka.
         let members = build.claims.members.iter();
         let subscribers = members.filter(|&&m| build.subscribes(m, topic));
-        let subscribers: Vec<MemberId> = subscribers.copied().collect();
-        if build.racks.near(owner, id) {
-            for &other in &subscribers {
-                if build.racks.near(other, id) && size > self.size(other)? + 1 {
-                    return Ok(true);
-                }
-            }
-        }
-        for other in subscribers {
+        let is_near = build.racks.near(owner, id);
+        let near = subscribers.clone();
+        let near = near.filter(|&&m| is_near && build.racks.near(m, id));
+        for &other in near.chain(subscribers) {
             if size > self.size(other)? + 1 {
                 return Ok(true);
             }

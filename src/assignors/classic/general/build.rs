@@ -4,15 +4,17 @@
 use std::ops::Range;
 
 use super::holdings::Holdings;
-use super::owners::Owners;
 use super::smallest::Smallest;
 use crate::assignors::classic::claims::{Claims, Scratch};
 use crate::assignors::classic::constrained::without_kept;
 use crate::assignors::classic::racks::Racks;
 use crate::assignors::classic::subscriptions::{Subscribers, Subscriptions};
 use crate::error::GroupError;
-use crate::group::lists::Lists;
+use crate::group::lists::{Lists, ascending};
 use crate::group::model::{MemberId, NOBODY, PartitionId, TopicId};
+use crate::group::spec::GroupSpec;
+use crate::java::hash_table::{DEFAULT_SLOTS, HashTable};
+use crate::java::order::{compare_names, string_hash};
 
 /// A range of partition ids within one topic.
 pub type Run = Range<PartitionId>;
@@ -78,7 +80,7 @@ impl<'c, 'g, 'a> Build<'c, 'g, 'a> {
         for &m in self.claims.members {
             let generation = self.claims.generation(m);
             if generation < self.claims.max_generation {
-                let existing = self.claims.existing() as usize;
+                let existing = self.claims.existing as usize;
                 for id in self.claims.sent(m) {
                     self.previous.resize(existing, (NOBODY, 0));
                     // Ghosts are left out, because later code looks up existing partitions only.
@@ -100,7 +102,7 @@ impl<'c, 'g, 'a> Build<'c, 'g, 'a> {
                 self.subscribes(m, self.claims.topic(id)) && !self.racks.mismatch(m, id)
             });
             self.revocation |= owned.len_of(m) < before;
-            self.ghosts |= owned.of(m).iter().any(|&id| id >= self.claims.existing());
+            self.ghosts |= owned.of(m).iter().any(|&id| id >= self.claims.existing);
             if owned.len_of(m) > 0 {
                 self.claims.put_in_order(&mut scratch, owned.of_mut(m), m);
             }
@@ -151,9 +153,7 @@ impl<'c, 'g, 'a> Build<'c, 'g, 'a> {
             let members = self.subscribers.distinct(topic(&runs[0]));
             // The racks of the members, None (no rack) first. `in_rack` lists the members of each
             // rack, sorted by id.
-            let mut racks: Vec<_> = members.iter().map(|&m| self.racks.of_member(m)).collect();
-            racks.sort_unstable();
-            racks.dedup();
+            let racks = ascending(members.iter().map(|&m| self.racks.of_member(m)));
             let mut in_rack = vec![Vec::new(); racks.len()];
             for &m in members.iter() {
                 if let Ok(rack) = racks.binary_search(&self.racks.of_member(m)) {
@@ -227,7 +227,7 @@ fn possible(claims: &Claims) -> Vec<usize> {
         let topics = topics_of(claims, m);
         let partitions = match possible.last() {
             Some(&same) if claims.group.same_subscription(m - 1, m) => same,
-            _ if topics.clone().count() == claims.topics.len() => claims.existing() as usize,
+            _ if topics.clone().count() == claims.topics.len() => claims.existing as usize,
             _ => topics.map(|topic| claims.of_topic(topic).len()).sum(),
         };
         possible.push(partitions);
@@ -242,4 +242,68 @@ pub fn topics_of<'c>(
 ) -> impl Iterator<Item = TopicId> + Clone + 'c {
     let topics = claims.group.subscription(member).iter().copied();
     topics.filter(|&topic| claims.group.topics[topic as usize].partitions > 0)
+}
+
+/// Mirror of `Owners` in `general.py`: the members, without the fixed ones, in the order of Kafka's
+/// map `currentAssignment`. The order matters only if two members may hold one partition, so only
+/// such groups have an `Owners`.
+pub struct Owners<'g, 'a> {
+    group: &'g GroupSpec<'a>,
+    table: HashTable,
+    /// Members that step 5 took out, in the order in which Kafka visits them.
+    fixed: Vec<MemberId>,
+}
+
+impl<'g, 'a> Owners<'g, 'a> {
+    /// Builds the map as it is after step 5. Step 5 visits the members in the order of another map,
+    /// which was created with a capacity for all of them.
+    pub fn without_fixed(claims: &Claims<'g, 'a>, is_fixed: &[bool]) -> Self {
+        let group = claims.group;
+        let walked = claims.members.iter().copied();
+        let slots = claims.members.len().next_power_of_two();
+        let mut fixed = table(group, walked.clone(), slots).keys();
+        fixed.retain(|&m| is_fixed[m as usize]);
+        let mut table = table(group, walked, DEFAULT_SLOTS);
+        for &member in &fixed {
+            table.remove(member);
+        }
+        Self {
+            group,
+            table,
+            fixed,
+        }
+    }
+
+    pub fn order(&self) -> Vec<MemberId> {
+        self.table.keys()
+    }
+
+    /// Clears the map and refills it from a copy, as Kafka does; the number of slots stays.
+    pub fn copy_back(&mut self) {
+        let copy = table(self.group, self.order().into_iter(), DEFAULT_SLOTS);
+        let slots = self.table.slots();
+        self.table = table(self.group, copy.keys().into_iter(), slots);
+    }
+
+    /// All members in the map's order, after the fixed members are put back into it.
+    pub fn with_fixed(mut self) -> Vec<MemberId> {
+        let fixed = table(self.group, self.fixed.iter().copied(), DEFAULT_SLOTS);
+        put_all(&mut self.table, self.group, fixed.keys().into_iter());
+        self.table.keys()
+    }
+}
+
+fn table(group: &GroupSpec, members: impl Iterator<Item = MemberId>, slots: usize) -> HashTable {
+    let mut table = HashTable::with_slots(slots);
+    put_all(&mut table, group, members);
+    table
+}
+
+fn put_all(table: &mut HashTable, group: &GroupSpec, members: impl Iterator<Item = MemberId>) {
+    let id = |m: MemberId| group.members[m as usize].member_id;
+    for member in members {
+        table.put(member, string_hash(id(member)), &|a, b| {
+            compare_names(id(a), id(b))
+        });
+    }
 }

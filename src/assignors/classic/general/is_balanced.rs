@@ -28,16 +28,13 @@ impl Balance<'_, '_, '_> {
         id: PartitionId,
         better: &Result<Option<MemberId>, GroupError>,
     ) -> bool {
-        let build = &self.build;
-        let topic = build.claims.topic(id);
-        let shows = |&gainer: &MemberId| {
-            build.subscribes(gainer, topic)
-                && build.current.size(gainer) != build.possible[gainer as usize]
+        let &Ok(Some(gainer)) = better else {
+            return false;
         };
+        let build = &self.build;
         !build.ghosts
-            && better
-                .as_ref()
-                .is_ok_and(|better| better.as_ref().is_some_and(shows))
+            && build.subscribes(gainer, build.claims.topic(id))
+            && build.current.size(gainer) != build.possible[gainer as usize]
     }
 
     pub(super) fn is_balanced(&mut self) -> Result<bool, GroupError> {

@@ -46,31 +46,3 @@ impl Smallest {
 fn key(size: u32, place: usize) -> Key {
     Key::from(size) << 32 | place as Key
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_first_of_the_smallest_wins() {
-        let mut seed = 1u32;
-        for members in 0..40usize {
-            let mut sizes: Vec<Option<u32>> = (0..members)
-                .map(|m| (m % 5 != 3).then_some(m as u32 % 3))
-                .collect();
-            let mut smallest = Smallest::default();
-            smallest.fill(sizes.iter().copied());
-            for _ in 0..200 {
-                let places = sizes.iter().enumerate();
-                let expected = places.filter_map(|(place, size)| Some(((*size)?, place)));
-                assert_eq!(smallest.first(), expected.min());
-                seed = seed.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-                let place = (seed >> 8) as usize % members.max(1);
-                if let Some(Some(size)) = sizes.get_mut(place) {
-                    *size = seed >> 29;
-                    smallest.set(place, *size);
-                }
-            }
-        }
-    }
-}

@@ -75,6 +75,14 @@ def test_a_broker_that_is_away_disturbs_nobody_but_readers() -> None:
     assert [one for one in stops(run) if one.from_ms > 10_000] == []
 
 
+def test_a_broker_leads_new_partitions_only_if_they_are_older_than_its_absence() -> None:
+    grow = '\n[[happening]]\nat = "{}s"\ndo = "grow"\ntopic = "t"\npartitions = {}\n'
+    changes = AWAY + grow.format(30, 8) + grow.format(130, 9)
+    run = _run(changes, topics="t = 6", members='metadata_max_age = "5s"')
+    away = {one.partition for one in run.gaps if one.from_ms >= 120_000 and one.to_ms == 140_000}
+    assert away == {f"t-{n}" for n in range(8)}
+
+
 def test_a_broker_leads_some_topics_only() -> None:
     run = _run(AWAY + 'topics = "u"\ncoordinates = false\n', topics="t = 6\nu = 2")
     unread = {one.partition for one in run.gaps if one.from_ms > 10_000}

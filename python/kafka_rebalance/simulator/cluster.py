@@ -127,20 +127,25 @@ class SimulatedCluster:
         self.partitions[name] = max(self.partitions[name], partitions)
         self._topics = None
 
-    def leave(self, event: Happening) -> None:
-        """Takes a broker down: no member can read the partitions that only this broker can lead."""
+    def leave(self, event: Happening) -> tuple[str, ...]:
+        """Takes a broker down. Returns the partitions that only it can lead: nobody can read them.
+
+        Partitions that are created while it is away are on other brokers.
+        """
         self._away.append(event)
         self._topics = None
-        for partition in self.leaderless(event):
+        dark = tuple(self._leaderless(event))
+        for partition in dark:
             self._dark[partition] += 1
             self._holds.darken(partition, self._agenda.now_ms, is_dark=True)
+        return dark
 
-    def come_back(self, event: Happening) -> None:
-        """Brings a broker back; its metadata lack the topics for the event's `unseen_ms`."""
+    def come_back(self, event: Happening, dark: Iterable[str]) -> None:
+        """Brings a broker back, which leads `dark`; its metadata lack topics for `unseen_ms`."""
         now_ms = self._agenda.now_ms
         self._away.remove(event)
         self._topics = None
-        for partition in self.leaderless(event):
+        for partition in dark:
             self._dark[partition] -= 1
             if self._dark[partition] <= 0:
                 self._holds.darken(partition, now_ms, is_dark=False)
@@ -149,7 +154,7 @@ class SimulatedCluster:
             self._unseen_until[name] = until
             self._all_seen_ms = max(self._all_seen_ms, until)
 
-    def leaderless(self, event: Happening) -> Iterable[str]:
+    def _leaderless(self, event: Happening) -> Iterable[str]:
         """Yields the partitions that no broker can lead while the event's broker is away.
 
         They belong to the event's topics (all topics if it names none). If the event names a rack,
@@ -157,7 +162,7 @@ class SimulatedCluster:
         """
         for name in event.topics or self.partitions:
             racks = self._plans[name].racks or ((),)
-            for number in range(self._plans[name].partitions):
+            for number in range(self.partitions.get(name, 0)):
                 if not event.rack or set(racks[number % len(racks)]) == {event.rack}:
                     yield f"{name}-{number}"
 

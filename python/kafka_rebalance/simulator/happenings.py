@@ -261,19 +261,18 @@ class Happenings(Mutable):
     def _lose_broker(self, event: Happening) -> None:
         now_ms = self.agenda.now_ms
         back = now_ms + event.for_ms
-        self.cluster.leave(event)
-        self.agenda.push(back, partial(self._come_back, event))
+        dark = self.cluster.leave(event)
+        self.agenda.push(back, partial(self._come_back, event, dark))
         if event.coordinates:
             self._move(event.for_ms)
         if self.cluster.is_reachable():
             self.metadata.refresh_soon()  # clients of the lost broker ask another broker
-        dark = set(self.cluster.leaderless(event))
         for process in self.processes.values():
-            if dark and dark.issuperset(process.held):
+            if dark and set(dark).issuperset(process.held):
                 self.known_absences.append(Absence(process.name, now_ms, back))
 
-    def _come_back(self, event: Happening) -> None:
-        self.cluster.come_back(event)
+    def _come_back(self, event: Happening, dark: tuple[str, ...]) -> None:
+        self.cluster.come_back(event, dark)
         self.metadata.refresh_soon()
 
     # Processes ------------------------------------------------------------------------------------

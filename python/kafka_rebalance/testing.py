@@ -204,7 +204,7 @@ class RunningBroker:
         refused with `error`, such as "NOT_COORDINATOR" or 16, and not carried out. Without an
         error, they are carried out, and the answer is `delay_ms` late by the broker's clock; or it
         is `lost`, and no later request of the connection is read; or the connection ends after
-        `cut_at` bytes of it.
+        `cut_at` bytes of the answer.
 
         Errors: GroupError for a request or an error that is not known.
         """

@@ -469,7 +469,7 @@ pub struct Ends {
 }
 
 /// Runs the changes of `plan`, which must be a plan of this group, with the made-up ids of each
-/// draw, and counts the ends.
+/// draw, and counts who owns each partition at the end.
 #[pyfunction]
 pub fn sample(
     py: Python<'_>,

@@ -42,7 +42,7 @@ def summary(answers: Sequence[RoundAnswer], before: int = 0) -> str:
 
 
 def _courses(moved: set[_Item], waited_ms: Mapping[_Item, int]) -> list[str]:
-    """Returns clauses about the items that moved and those that waited; no item is in two."""
+    """Returns clauses: which items moved, and which waited; no item is in two clauses."""
 
     def waits(some: Collection[_Item]) -> str:
         return f"nowhere for up to {seconds(max(waited_ms[one] for one in some))}"

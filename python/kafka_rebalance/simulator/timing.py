@@ -81,7 +81,7 @@ def timed_each(
 
 
 def _played(scenario: Scenario, assignor: str, names: list[str]) -> dict[str, Timed]:
-    """Returns the times under `assignor`, and those of the twins in `names` that remain."""
+    """Returns the times under `assignor`, and under those of `names` that stay its twins."""
     runs: dict[str, list[Run]] = {name: [] for name in (assignor, *names)}
     for seed in SEEDS:
         twins = Twins(names)

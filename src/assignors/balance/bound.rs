@@ -60,8 +60,8 @@ fn least(mut low: Level, mut high: Level, fits: impl Fn(Level) -> bool) -> Level
     low
 }
 
-/// For each of `loads.parts`: the level of its strongest subscriber if this subscriber reads
-/// nothing else.
+/// For each of `loads.parts`: the level of the subscriber with the largest capacity if this
+/// subscriber has no other partition.
 pub fn alone(loads: &Loads) -> Vec<Level> {
     let strongest = |of: &Vec<u32>| {
         let pools = of.iter().filter_map(|&q| loads.pools[q as usize].first());

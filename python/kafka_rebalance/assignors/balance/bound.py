@@ -58,7 +58,7 @@ def _least(low: int, high: int, fits: Callable[[int], bool]) -> int:
 
 
 def alone(loads: Loads) -> list[int]:
-    """Returns, for each partition, the level of its largest subscriber if it has no other one."""
+    """Returns, by partition, the level of its largest subscriber if that has no other partition."""
     strongest: dict[int, int] = {}
     for c in {loads.topic_class[i] for i in loads.parts}:
         pools = [loads.pools[q] for q in loads.reads[c]]

@@ -9,7 +9,7 @@ partitions taken.
    squares least.
 2. Lower the cap by 1, repeatedly. Each time, the members above it release one partition each,
    on the cheapest paths, where a taken partition costs more than any load. So K is the least number
-   that reaches the cap, and the squares are the least for this K.
+   of taken partitions for this cap, and the squares are the least for this K.
 3. From there up to the next cap's K, take step after step. A step is a path from one member to
    another; it takes t partitions and lowers the squares by `gain`. The largest gain / t comes
    first. This keeps the sum (squares + taken * gain / t) the least one, which is a lower bound of
@@ -166,7 +166,7 @@ class _Loads:
         return sum(x * x for x in self.loads)
 
     def lower(self) -> bool:
-        """Lowers the cap by 1; returns False if not all partitions fit: then drop this object."""
+        """Lowers the cap by 1; returns False, and is of no more use, if not all partitions fit."""
         # 2.
         if self.cap == 0:
             return False

@@ -255,7 +255,8 @@ class _Stage:
     def best(self, starts: Iterator[list[int]], budget: int) -> Found:
         """Returns the best assignment that single steps reach from any of the starts."""
         loads, target = self.loads, self.target
-        # A large group's search stops at the first start that suffices, nearly always the best.
+        # For a large group, the first start that reaches the target is enough: it is nearly always
+        # the best one.
         least_taken = len(loads.parts)
         if least_taken < _LARGE:
             least_taken = len(bound.shed(loads, self.owned, target, least_taken) or ())

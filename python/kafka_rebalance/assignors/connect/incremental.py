@@ -93,7 +93,7 @@ class Memory(Frozen):
 
 @dataclass(eq=False, slots=True)
 class _Worker:
-    """The work of a worker while the round assigns and revokes."""
+    """A worker's work, which changes as the round assigns and revokes."""
 
     worker: str
     connectors: list[str]

@@ -130,8 +130,8 @@ class RunningBroker:
 
     @property
     def recovered(self) -> tuple[int, int]:
-        """Returns the number of entries in the log, and the number of bytes of an incomplete last
-        entry that were cut off.
+        """Returns how many entries the log had when the broker started or last read it, and how many
+        bytes of an incomplete last entry were cut off.
         """
         return self._server.recovered
 
@@ -240,7 +240,7 @@ class RunningBroker:
         self._call(self._server.reload)
 
     def expire_offsets(self) -> None:
-        """Removes offsets whose retention time has passed, then Empty groups without offsets."""
+        """Removes offsets whose retention time has passed, then Empty groups that have none."""
         self._call(self._server.sweep)
 
     # Records --------------------------------------------------------------------------------------

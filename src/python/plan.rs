@@ -415,9 +415,10 @@ pub fn plan(
     outcome.record(py).map(Some)
 }
 
-/// Plays one change that is one event, or the next rebalance if `changes` is empty; `made` ids were
-/// made up before. Returns whether the group rebalanced, and its size, as `never_ends.work`. Returns
-/// None if the change does not fit Rust's types or the assignor fails: Python then plays it.
+/// Plays one change that is one event, or the next rebalance if `changes` is empty; `made` is the
+/// number of ids that were made up for the group before. Returns whether the group rebalanced, and
+/// its size, as `never_ends.work`. Returns None if the change does not fit Rust's types or the
+/// assignor fails: Python then plays it.
 #[pyfunction]
 pub fn play_alone(
     py: Python<'_>,

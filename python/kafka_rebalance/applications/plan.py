@@ -87,7 +87,7 @@ class Course(NamedTuple):
         return self.before | {one.task: one.now for call in calls for one in call.moved}
 
     def depending(self) -> list[TaskId]:
-        """Returns the tasks that, after some phase, are at another process in the quick course."""
+        """Returns the tasks that, after some phase, the quick course has at another process."""
         if self.quick is None:
             return []
         found = set()

@@ -66,7 +66,7 @@ def in_words(run: "Run") -> str:
 
 
 def stops_text(times: int, members: int, longest_ms: int) -> str:
-    """Returns how often running members stop, each of them once or more, and for how long."""
+    """Returns a text: how many running members stop, or how often they do, and for how long."""
     if not times:
         return " and no running member stops"
     most = _at_most(longest_ms)

@@ -388,7 +388,7 @@ _NOUNS = {"rack": "replica is in rack"}
 
 
 def _subjects(one: Happening) -> list[tuple[str, tuple[str, ...]]]:
-    """Returns the fields of an event that refer to members, topics, connectors or racks."""
+    """Returns (field, names) for the fields that name members, topics, connectors or racks."""
     match one.kind:
         case Kind.GROW | Kind.CREATE_TOPIC | Kind.DELETE_TOPIC:
             return [("topic", (one.topic,))]

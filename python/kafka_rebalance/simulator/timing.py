@@ -146,7 +146,7 @@ def _away(changes: Sequence[Change]) -> str:
 
 
 def _heartbeats(scenario: Scenario) -> str:
-    """Returns the heartbeat intervals as text; with the consumer protocol, the broker's."""
+    """Returns the heartbeat interval and the session timeout of members as text."""
     config = scenario.members[0].config
     session_ms = config.session_timeout_ms
     if scenario.has_consumer_protocol:

@@ -40,8 +40,9 @@ from .flow import UNLIMITED, Flow
 
 _START, _SINK = 0, 1
 MOST_ARCS = 30_000_000
-"""With a budget, the search stops after this many arcs. In groups of more than 10,000 arcs, the
-squares may then be above the least; the largest load is exact."""
+"""With a budget, the search for the least squares stops after visiting about this many arcs. In
+groups of more than 10,000 arcs, the squares may then be above the least; the largest load is
+exact."""
 
 
 class CurvePoint(Frozen):

@@ -130,8 +130,8 @@ class RunningBroker:
 
     @property
     def recovered(self) -> tuple[int, int]:
-        """Returns how many entries the log had when the broker started or last read it, and how many
-        bytes of an incomplete last entry were cut off.
+        """Returns how many entries the log had when the broker last read it (at the start), and how
+        many bytes of an incomplete last entry were cut off.
         """
         return self._server.recovered
 

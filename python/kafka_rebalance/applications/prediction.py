@@ -89,7 +89,7 @@ class Call(NamedTuple):
         return bool(self.restored or self.warming or self.standby)
 
     def only(self, task: TaskId) -> "Call":
-        """Returns the call with only this task in it."""
+        """Returns the call with only the moves and copies of this task."""
         kinds = ("moved", "restored", "warming", "standby")
         found: dict[str, Any] = {
             name: tuple(one for one in getattr(self, name) if one.task == task) for name in kinds
@@ -137,7 +137,7 @@ class Running:
         return NEW if process_id == self.new else uuid_text(process_id)
 
     def leave(self, member_ids: Iterable[str]) -> None:
-        """Removes threads; when the last thread of a process leaves, the disk is lost, too."""
+        """Removes threads; when the last thread of a process leaves, its disk is lost, too."""
         for member_id in member_ids:
             self.ended += self.tasks.pop(member_id).active
         left = tuple(one for one in self.application.threads if one.member_id in self.tasks)

@@ -135,7 +135,7 @@ def happenings_with_late_starts(scenario: Scenario) -> tuple[Happening, ...]:
 
 
 class Rebalances:
-    """Collects the rebalances of a run in `seen`. Causes show names of processes, not member ids."""
+    """Collects the rebalances of a run in `seen`; causes show names of processes, not their ids."""
 
     def __init__(self) -> None:
         self.seen: list[Rebalance] = []

@@ -16,9 +16,9 @@ class ClusterRound(Frozen):
 
     `running[worker]` is the work that the worker reports. None: it reports the work that it had
     after the previous round. A worker that was absent in that round reports nothing, unless
-    `retained` contains it; in that case, it reports the work of its last round. `config` maps
-    connectors to their numbers of tasks. `apply` lists the workers that receive the answer; None:
-    all do.
+    `retained` contains it; in that case, it reports the work that it had after its last round.
+    `config` maps connectors to their numbers of tasks. `apply` lists the workers that receive the
+    answer; None: all do.
     """
 
     time_ms: int

@@ -11,10 +11,10 @@ partitions taken.
    on the cheapest paths, where a taken partition costs more than any load. So K is the least number
    of taken partitions for this cap, and the squares are the least for this K.
 3. From there up to the next cap's K, take step after step. A step is a path from one member to
-   another; it takes t partitions and lowers the squares by `gain`. The largest gain / t comes
-   first. This keeps the sum (squares + taken * gain / t) the least one, which is a lower bound of
-   the squares for each K. If all steps take one partition, as with equal subscriptions, each K is
-   exact.
+   another; it takes t partitions and lowers the squares by 2 * gain. The largest gain / t comes
+   first. This keeps the sum (squares + taken * 2 * gain / t) the least one, which gives a lower
+   bound of the squares for each K. If all steps take one partition, as with equal subscriptions,
+   each K is exact.
 4. A step can take more than one partition: if a's partitions can go to b only, and b's to c only,
    a and c even out in steps of 2. For a K inside such a step, take the smaller step with the
    largest gain; the loads that it makes may not be the best ones.

@@ -106,10 +106,10 @@ class Running:
     """An application at some moment: which thread has which task, and how far behind each copy is.
 
     `behind` holds the records between a copy of a task's state and the end of its changelogs.
-    `owners` holds the process of each active task after the last call, even if that has left since;
-    `ended` are the active tasks of threads that have left. `restore` plays how copies catch up; by
-    default, all do before the next probing rebalance. `pauses` are the processes that were
-    away without a rebalance: each with its time away in ms, and the number of earlier calls.
+    `owners` holds the process of each active task after the last call, even if this process has
+    left since; `ended` are the active tasks of threads that have left. `restore` plays how copies
+    catch up; by default, all do before the next probing rebalance. `pauses` are the processes that
+    were away without a rebalance: each with its time away in ms, and the number of earlier calls.
     """
 
     application: Application

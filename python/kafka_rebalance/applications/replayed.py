@@ -71,10 +71,10 @@ class Replay(NamedTuple):
     """The leader's last call, replayed: its input, the present assignment, and the differences.
 
     `application` holds the assumed topology and settings, `read` what was read from the cluster.
-    `given` are the settings that the caller has named. `differing` are the members whose answer
-    differs. `topologies` is the number of topologies that produce the present assignment; only one
-    of them is the real one. `restarted` is the process that must have restarted since the call, if
-    there is one.
+    `given` are the settings that the caller has named. `differing` are the members whose replayed
+    answer differs from the present assignment. `topologies` is the number of topologies that
+    produce the present assignment; only one of them is the real one. `restarted` is the process
+    that must have restarted since the call, if there is one.
     """
 
     application: Application

@@ -254,7 +254,7 @@ class RunningBroker:
         partition: int = 0,
         headers: Mapping[str, bytes] | None = None,
     ) -> list[StoredRecord]:
-        """Appends a record for each value to a partition, with the time now; returns them.
+        """Appends a record for each value to a partition, with the time now; returns the records.
 
         Errors: GroupError if there is no such partition; TypeError for a str instead of bytes.
         """

@@ -380,7 +380,7 @@ impl Outcome {
     }
 }
 
-/// Returns None for a change that does not fit Rust's types.
+/// Reads changes. Returns None if one of them does not fit Rust's types.
 fn read_changes(changes: &Bound<'_, PyAny>) -> Option<Vec<Change>> {
     let changes: Vec<AnyChange> = listed(changes).ok()?;
     Some(changes.into_iter().map(|AnyChange(one)| one).collect())

@@ -49,7 +49,7 @@ class Agenda:
             timer.ring(incarnation)
 
     def pop(self, until_ms: int) -> Action | None:
-        """Moves the time to the next action and removes it; None if none is due by `until_ms`."""
+        """Moves the time to the next action and returns it; None if none is due by `until_ms`."""
         heap = self._heap
         if not heap or heap[0][0] > until_ms:
             return None

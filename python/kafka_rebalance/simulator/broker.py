@@ -88,7 +88,7 @@ class Broker(Mutable):
         self.sender = ""
 
     def _of_known(self, number: int, request: OffsetCommit) -> OffsetCommit:
-        """Returns the commit without nonexistent partitions; `_whole` puts in errors for them."""
+        """Returns the commit without nonexistent partitions; `_whole` adds their errors later."""
         known = tuple(one for one in request.offsets if self.has(one.topic, one.partition))
         if len(known) == len(request.offsets):
             return request

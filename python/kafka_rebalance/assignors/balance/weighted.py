@@ -183,7 +183,7 @@ def _taken(loads: Loads, where: list[int]) -> int:
 
 
 def _balanced(group: GroupSpec, loads: Loads, budget: int) -> list[int]:
-    """Returns the answer of `balanced` with this budget."""
+    """Returns the answer of `balanced` with this budget: partition -> member."""
     place = {group.members[m].member_id: n for n, m in enumerate(loads.members)}
     limit = f"?budget={budget}" if budget < len(loads.parts) else ""
     answer = balanced.assign(group, balanced.objective_of(balanced.NAME + limit))

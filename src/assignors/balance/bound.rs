@@ -23,7 +23,7 @@ pub fn area(loads: &Loads) -> Level {
         let weight: i64 = stuck.iter().map(|&c| supply[c as usize]).sum();
         level = least_level(loads, weight as u128, &full, level);
         let of_class = |k: u32| room(loads, &[k], level).min(total as u128) as i64;
-        // At a higher level, no other topics are stuck.
+        // Only topics that are stuck at this level can be stuck at a higher one.
         let found = cut(classes, &stuck, &full, &supply, of_class);
         (stuck, full) = (found.topics, found.members);
     }

@@ -62,15 +62,15 @@ class NotAffected(GroupError):
 
 
 class SwitchRefused(GroupError):
-    """The members' clients or the broker refuse a switch of the protocol: a result of a plan."""
+    """The members' clients or the broker refuse a switch of the protocol: a plan reports this."""
 
 
 NO_MEMBERS = "no-members"
-"""The `error_kind` of `NoMembersLeft` in columns: a result, which does not count as an error."""
+"""The `error_kind` of `NoMembersLeft` in columns: it counts as a result, not as an error."""
 
 
 class NoMembersLeft(GroupError):
-    """A change leaves the group without members: a result, but one without an assignment."""
+    """A change leaves the group without members: the plan's result, which has no assignment."""
 
 
 def error_kind(error: GroupError) -> str:

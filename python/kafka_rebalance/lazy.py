@@ -9,7 +9,10 @@ from importlib import import_module
 
 
 def public(file: object) -> dict[str, str]:
-    """Returns each public name of a package's file -> its module; "." if it is itself a module."""
+    """Returns the names in a package's stub, each with its module ("." if it is itself a module).
+
+    `file` is the path of the package's `__init__.py`.
+    """
     with open(f"{file}i", encoding="utf-8") as stub:  # noqa: PTH123 -- pathlib is slow to import
         lines = [line.split() for line in stub]
     return {words[3]: words[1] for words in lines if words[:1] == ["from"]}

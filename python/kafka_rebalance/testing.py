@@ -130,8 +130,8 @@ class RunningBroker:
 
     @property
     def recovered(self) -> tuple[int, int]:
-        """Returns the number of entries in the log, and the number of bytes of an incomplete last
-        entry that were cut off.
+        """Returns how many entries the log had when the broker last read it (at the start), and how
+        many bytes of an incomplete last entry were cut off.
         """
         return self._server.recovered
 
@@ -204,7 +204,7 @@ class RunningBroker:
         refused with `error`, such as "NOT_COORDINATOR" or 16, and not carried out. Without an
         error, they are carried out, and the answer is `delay_ms` late by the broker's clock; or it
         is `lost`, and no later request of the connection is read; or the connection ends after
-        `cut_at` bytes of it.
+        `cut_at` bytes of the answer.
 
         Errors: GroupError for a request or an error that is not known.
         """
@@ -240,7 +240,7 @@ class RunningBroker:
         self._call(self._server.reload)
 
     def expire_offsets(self) -> None:
-        """Removes offsets whose retention time has passed, then Empty groups without offsets."""
+        """Removes offsets whose retention time has passed, then Empty groups that have none."""
         self._call(self._server.sweep)
 
     # Records --------------------------------------------------------------------------------------
@@ -254,7 +254,7 @@ class RunningBroker:
         partition: int = 0,
         headers: Mapping[str, bytes] | None = None,
     ) -> list[StoredRecord]:
-        """Appends a record for each value to a partition, with the time now; returns them.
+        """Appends a record for each value to a partition, with the time now; returns the records.
 
         Errors: GroupError if there is no such partition; TypeError for a str instead of bytes.
         """

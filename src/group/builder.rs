@@ -16,7 +16,7 @@ pub struct GroupBuilder<'a> {
     pub(crate) group: GroupSpec<'a>,
     /// By topic: its name. Names that are compared one after another are neighbours in memory here.
     names: Vec<&'a str>,
-    /// By topic: the topic that came next when a member's owned partitions were last read.
+    /// By topic: the topic that followed it when it last occurred in owned partitions.
     after: Vec<TopicId>,
     /// The topics that have an id but are not declared.
     deleted: Vec<TopicId>,

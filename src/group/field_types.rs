@@ -25,8 +25,8 @@ pub enum Kind {
     /// An object that lists partitions of one topic. Python objects list one pair for each
     /// partition.
     Run(&'static [Field]),
-    /// An attribute of the Python object. In lines and columns, its fields belong to the object
-    /// itself.
+    /// An object that is an attribute of a Python object. In lines and columns, its fields are
+    /// fields of the outer object.
     Beside(&'static [Field]),
 }
 

@@ -17,7 +17,7 @@ pub struct GroupSpec<'a> {
     pub assignor: Option<&'a str>,
     /// Whether the members' `rebalance_protocol` is eager.
     pub is_eager: bool,
-    /// The library of the last leader; read in the same way as `AsSent::library`.
+    /// The library of the last leader. As for `AsSent::library`, only comparisons read it.
     pub leader_library: Option<Library>,
     pub topics: Vec<Topic<'a>>,
     pub members: Vec<Member<'a>>,

@@ -39,8 +39,9 @@ pub fn slots_after_puts<K>(keys: &[K], hash: impl Fn(&K) -> u32, slots: usize) -
     final_slots(keys, hash, slots, keys.len(), MOST_AFTER_PUT)
 }
 
-/// Like `slots_after_puts`, but keys are added by `computeIfAbsent`, except for the first ones, if
-/// the map has `slots` slots after their `put`s. At the last call, the map has `checked` keys.
+/// Like `slots_after_puts`, but `computeIfAbsent` adds the keys. The first of them may be added by
+/// `put` instead, if the map still has `slots` slots after these. The map has `checked` keys at the
+/// last call of `computeIfAbsent`.
 ///
 /// A key that `computeIfAbsent` adds comes before all earlier keys of its slot.
 pub fn slots_after_computes<K>(

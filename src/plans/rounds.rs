@@ -375,8 +375,8 @@ fn still_subscribed(mut group: GroupSpec) -> GroupSpec {
     group
 }
 
-/// The numbers of partitions that members gain and lose; `held` returns a member's partitions
-/// before.
+/// The numbers of partitions that members gain and lose by `answer`; `held` returns the partitions
+/// that a member had before.
 fn difference<'g>(held: impl Fn(usize) -> &'g [TopicPartition], answer: &Assignment) -> (u64, u64) {
     let (mut gained, mut revoked) = (0, 0);
     let mut old: Vec<TopicPartition> = Vec::new();

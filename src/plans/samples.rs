@@ -12,7 +12,8 @@ use crate::group::spec::GroupSpec;
 /// Stands for all new members.
 pub const NEW: MemberId = MemberId::MAX;
 
-/// Mirror of `samples.count_ends`. A last owner is an index of the given group's members, or NEW.
+/// Mirror of `samples.count_ends`: who owns each partition at the end of the plan and of its draws.
+/// An owner is an index of the given group's members, or NEW.
 #[derive(Default)]
 pub struct Ends {
     /// The names of the topics in `partitions`, by topic number.
@@ -35,8 +36,8 @@ pub struct Ends {
 }
 
 impl Ends {
-    /// Returns the ends of the plan itself: the partitions that each member holds `after` it, by
-    /// the member's index in the given group (None for a new member).
+    /// Returns the owners at the end of the plan itself: `after` holds the partitions of each
+    /// member, `origins` the member's index in the given group (None for a new member).
     pub fn of_plan<'a>(
         topics: impl Iterator<Item = &'a str>,
         after: &Assignment,
@@ -66,7 +67,7 @@ impl Ends {
         }
     }
 
-    /// Returns the partitions whose last owner is not equal in the plan and all draws.
+    /// Returns the partitions whose last owner is not the same in the plan and in all draws.
     pub fn depends(&self) -> Vec<TopicPartition> {
         let differs = |&(at, _): &(usize, &TopicPartition)| match self.owners[at][..] {
             [] => false,

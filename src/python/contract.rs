@@ -74,7 +74,7 @@ fn group_of<'py>(
     Ok(Some(fields.into_iter().chain([interned]).collect()))
 }
 
-/// Returns the value that JSON would return for it; None if it holds types that JSON lacks, or a
+/// Converts a Python object to a value as from JSON; None if it holds types that JSON lacks, or a
 /// number that the Python module reads in another way: above 64 bits, or not finite.
 fn parsed(object: &Object, texts: &mut Texts, nested: u32) -> Option<Value> {
     let nested = nested.checked_sub(1)?;
@@ -139,7 +139,7 @@ struct Members<'s, 'a, 'py> {
     class: &'py Bound<'py, PyType>,
     maker: Maker<'py>,
     names: Vec<Bound<'py, PyString>>,
-    /// The last member's list of topics. Members that share a list in `spec` share its tuple.
+    /// The topics of the member made last: members that share a list in `spec` share one tuple.
     topics: (&'s [TopicId], Bound<'py, PyTuple>),
 }
 

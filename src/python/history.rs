@@ -171,7 +171,8 @@ impl PartitionLog {
 }
 
 impl PartitionLog {
-    /// Adds a record with these bytes of its key and value, unless it has the last one's offset.
+    /// Adds a record with these bytes of its key and value, unless its offset is that of the record
+    /// added last.
     fn add_one<'py>(
         &mut self,
         py: Python<'py>,
@@ -338,7 +339,7 @@ impl PartitionLogs {
         }
         let mut log = PartitionLog::new(py, self.name_of.clone_ref(py), None)?;
         let new_record = log.new_record.clone_ref(py).into_bound(py);
-        // One pass, where the records are in order.
+        // If the records are in order already, the sort takes one pass.
         places.sort_by_key(|&(batch, row)| columns[batch as usize].1[row as usize]);
         for (batch, row) in places {
             let ((bytes, offsets, times), row) = (&columns[batch as usize], row as usize);

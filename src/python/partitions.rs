@@ -194,8 +194,9 @@ fn entries(
 struct Lists<'g, 'py> {
     maker: Maker<'py>,
     topics: Vec<Bound<'py, PyString>>,
-    /// None if there is no group, or if another call uses its partitions: the garbage collector can
-    /// run Python code, and so another call, between two partitions.
+    /// The group, and the objects that it keeps. None if there is no group, or if another call uses
+    /// these: the garbage collector can run Python code, and so another call, between two
+    /// partitions.
     kept: Option<(&'g GroupSpec<'g>, MutexGuard<'g, Kept>)>,
 }
 

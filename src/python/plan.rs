@@ -380,7 +380,7 @@ impl Outcome {
     }
 }
 
-/// Returns None for a change that does not fit Rust's types.
+/// Reads changes. Returns None if one of them does not fit Rust's types.
 fn read_changes(changes: &Bound<'_, PyAny>) -> Option<Vec<Change>> {
     let changes: Vec<AnyChange> = listed(changes).ok()?;
     Some(changes.into_iter().map(|AnyChange(one)| one).collect())
@@ -415,9 +415,10 @@ pub fn plan(
     outcome.record(py).map(Some)
 }
 
-/// Plays one change that is one event, or the next rebalance if `changes` is empty; `made` ids were
-/// made up before. Returns whether the group rebalanced, and its size, as `never_ends.work`. Returns
-/// None if the change does not fit Rust's types or the assignor fails: Python then plays it.
+/// Plays one change that is one event, or the next rebalance if `changes` is empty; `made` is the
+/// number of ids that were made up for the group before. Returns whether the group rebalanced, and
+/// its size, as `never_ends.work`. Returns None if the change does not fit Rust's types or the
+/// assignor fails: Python then plays it.
 #[pyfunction]
 pub fn play_alone(
     py: Python<'_>,
@@ -469,7 +470,7 @@ pub struct Ends {
 }
 
 /// Runs the changes of `plan`, which must be a plan of this group, with the made-up ids of each
-/// draw, and counts the ends.
+/// draw, and counts who owns each partition at the end.
 #[pyfunction]
 pub fn sample(
     py: Python<'_>,

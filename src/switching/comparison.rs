@@ -198,8 +198,8 @@ fn named(clients: &[Client]) -> String {
     names.join(" and ")
 }
 
-/// A criterion; the smallest value is the best. `equal` is appended to the reason if this criterion
-/// decides.
+/// A criterion; the smallest value is the best. If this criterion decides, `equal` is appended to
+/// the reason: the candidates are equal in the criteria before it.
 struct Measure {
     of: fn(&Figures) -> f64,
     /// A text that compares two values: the best candidate's, and the value of the candidate whose

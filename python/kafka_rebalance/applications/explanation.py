@@ -38,7 +38,7 @@ class TaskExplanation(NamedTuple):
 
 
 class _Place(NamedTuple):
-    """A task, its present process, the one where it belongs, and each process's lag in records."""
+    """A task, its process, the process where it belongs, and the lag of each process in records."""
 
     replay: Replay
     task: TaskId
@@ -158,7 +158,7 @@ def _belongs(place: _Place) -> Iterator[str]:
 
 
 def _not_yet(place: _Place) -> Iterator[str]:
-    """Yields why the task is not there yet: its lag, and its warm-up or the warm-ups before it."""
+    """Yields why the task is not there yet: its lag, and its warm-up, or why it has none yet."""
     replay, ideal = place.replay, place.ideal
     assert ideal is not None
     if place.owner is not None:

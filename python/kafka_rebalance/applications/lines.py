@@ -158,7 +158,7 @@ def written_thread(thread: StreamThread, user_data: bytes) -> dict[str, Any]:
 def written_assigned(
     partitions: Iterable[Partition], info: AssignmentInfo, user_data: bytes
 ) -> dict[str, Any]:
-    """Returns a thread's assignment as JSON, in the form of the vectors' field `expected`."""
+    """Returns a thread's assignment as JSON, as in the field `expected` of the test vectors."""
     later = info.next_rebalance_ms
     return {
         "partitions": [list(tp) for tp in partitions],

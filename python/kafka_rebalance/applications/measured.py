@@ -3,8 +3,9 @@
 
 A thread sends the position of each copy of a task's state when it joins. If a copy exists in the
 last rebalance before each reading, it has restored the difference of its positions. If it has
-reached the earlier end of its changelogs, it could have been faster: its rate is a lower bound. The
-records written to a task's changelogs are the difference of their ends in the readings.
+reached the end that its changelogs had at the earlier reading, it could have been faster: its rate
+is a lower bound. The records written to a task's changelogs are the difference of their ends in the
+readings.
 """
 
 from typing import Any, NamedTuple

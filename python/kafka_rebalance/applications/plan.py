@@ -51,7 +51,8 @@ _MOST_TASKS = 1_000
 
 class Course(NamedTuple):
     """A possible course of a plan: the calls of the leader. `before` and `after` hold the process
-    of each active task, `tasks` the tasks of each thread at the end. `pauses`: see `Running`.
+    of each active task before the first call and after the last one, `tasks` the tasks of each
+    thread at the end. `pauses`: see `Running`.
 
     `quick` is the course if copies are restored before follow-ups; None if it would be equal.
     """
@@ -86,7 +87,7 @@ class Course(NamedTuple):
         return self.before | {one.task: one.now for call in calls for one in call.moved}
 
     def depending(self) -> list[TaskId]:
-        """Returns the tasks that, after some phase, are at another process in the quick course."""
+        """Returns the tasks that, after some phase, the quick course has at another process."""
         if self.quick is None:
             return []
         found = set()
@@ -139,7 +140,7 @@ class ApplicationPlan(Frozen):
         return max(self.courses, key=lambda one: one.probability)
 
     def common(self) -> list[TaskId]:
-        """Returns the tasks that are at another process at the end of each course."""
+        """Returns the tasks that, in every course, end at another process than before."""
         return sorted(set.intersection(*({*one.moved} for one in self.courses)))
 
     def to_dict(self) -> dict[str, Any]:

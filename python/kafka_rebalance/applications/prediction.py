@@ -89,7 +89,7 @@ class Call(NamedTuple):
         return bool(self.restored or self.warming or self.standby)
 
     def only(self, task: TaskId) -> "Call":
-        """Returns the call with only this task in it."""
+        """Returns the call with only the moves and copies of this task."""
         kinds = ("moved", "restored", "warming", "standby")
         found: dict[str, Any] = {
             name: tuple(one for one in getattr(self, name) if one.task == task) for name in kinds
@@ -106,10 +106,10 @@ class Running:
     """An application at some moment: which thread has which task, and how far behind each copy is.
 
     `behind` holds the records between a copy of a task's state and the end of its changelogs.
-    `owners` holds the process of each active task after the last call, also if it has left since;
-    `ended` are the active tasks of threads that have left. `restore` plays how copies catch up; by
-    default, all do before the next probing rebalance. `pauses` are the processes that were
-    away without a rebalance, each with the time in ms and the number of calls before.
+    `owners` holds the process of each active task after the last call, even if this process has
+    left since; `ended` are the active tasks of threads that have left. `restore` plays how copies
+    catch up; by default, all do before the next probing rebalance. `pauses` are the processes that
+    were away without a rebalance: each with its time away in ms, and the number of earlier calls.
     """
 
     application: Application
@@ -137,7 +137,7 @@ class Running:
         return NEW if process_id == self.new else uuid_text(process_id)
 
     def leave(self, member_ids: Iterable[str]) -> None:
-        """Removes threads; when the last thread of a process leaves, the disk is lost, too."""
+        """Removes threads; when the last thread of a process leaves, its disk is lost, too."""
         for member_id in member_ids:
             self.ended += self.tasks.pop(member_id).active
         left = tuple(one for one in self.application.threads if one.member_id in self.tasks)

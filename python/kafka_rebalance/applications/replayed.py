@@ -11,7 +11,8 @@ they combine the topologies, the end offsets, the tags (none, or all that thread
 a thread reported: the leader certainly saw these. If no candidate produces the answer, a process of
 static members may have restarted since, and the broker has lost what it sent before: then the
 candidates are tried again as if that process had sent the tasks that it has, before another
-assignor. Otherwise the candidate with the fewest differing threads is returned, and names them.
+assignor is tried. If none fits, the candidate with the fewest differing threads is returned, and
+names them.
 """
 
 from collections import Counter
@@ -70,10 +71,10 @@ class Replay(NamedTuple):
     """The leader's last call, replayed: its input, the present assignment, and the differences.
 
     `application` holds the assumed topology and settings, `read` what was read from the cluster.
-    `given` are the settings that the caller has named. `differing` are the members whose answer
-    differs. `topologies` is the number of topologies that produce the present assignment; only one
-    of them is the real one. `restarted` is the process that must have restarted since the call, if
-    there is one.
+    `given` are the settings that the caller has named. `differing` are the members whose replayed
+    answer differs from the present assignment. `topologies` is the number of topologies that
+    produce the present assignment; only one of them is the real one. `restarted` is the process
+    that must have restarted since the call, if there is one.
     """
 
     application: Application
@@ -210,7 +211,7 @@ class Replay(NamedTuple):
 
     def waiting(self) -> list[tuple[TaskId, Uuid | None, Uuid, int]]:
         """Returns the stateful tasks that are not where they belong: the task, its process now, the
-        one where it belongs, and how many records that one was behind in the last rebalance.
+        process where it belongs, and how many records this was behind in the last rebalance.
         """
         if self.differing:
             return []
@@ -246,7 +247,7 @@ class Replay(NamedTuple):
 def places(
     application: Application, tasks: Mapping[str, ThreadTasks], *, active: bool | None = None
 ) -> set[Place]:
-    """Returns the places of the tasks of all threads; only active, or only standby ones."""
+    """Returns the places of all threads' tasks; with `active`, only of active or standby ones."""
     kinds = slice(None) if active is None else slice(not active, 2 - active)
     return {
         (one.info.process_id, task)
@@ -257,7 +258,7 @@ def places(
 
 
 def ideal_owners(application: Application, *, engine: Engine = "rust") -> set[Place]:
-    """Returns the places of all active tasks as if all processes were caught up."""
+    """Returns where all active tasks would be if all processes were caught up."""
     caught_up = application.settings._replace(acceptable_recovery_lag=LONG_MAX)
     ideal = application._replace(settings=caught_up)
     answer = engines.assign(ideal, reference=engine == "reference")
@@ -361,7 +362,9 @@ def _candidates(
 
 
 def _at_last_call(application: Application, assigned: Mapping[str, SentAssignment]) -> Application:
-    """Returns the application as it was at the call, with its leader, if a deadline shows them."""
+    """Returns the application with the time and the leader of the call, if the deadline of a
+    probing rebalance shows them; otherwise the first thread's process counts as the leader.
+    """
     for one in application.threads:
         later = assigned[one.member_id].info.next_rebalance_ms
         if later not in (0, NO_REBALANCE):
@@ -382,7 +385,7 @@ def _fresh(application: Application) -> list[Uuid]:
 def _had_its_tasks(
     application: Application, process_id: Uuid, assigned: Mapping[str, SentAssignment]
 ) -> bool:
-    """Returns whether the process has on disk the state of all stateful tasks that it has now."""
+    """Returns whether the process has active stateful tasks, and reported an offset for each."""
     tasks, stateful = present_tasks(assigned), {*Topology(application).stateful}
     mine = [one for one in application.threads if one.info.process_id == process_id]
     active = {task for one in mine for task in tasks[one.member_id].active} & stateful
@@ -433,7 +436,10 @@ def _standbys(
     subtopologies: tuple[TopicsInfo, ...],
     assigned: Mapping[str, SentAssignment],
 ) -> int:
-    """Infers the standby replicas: the fewest that a stateful task has; warm-ups add to others."""
+    """Infers the number of replicas: that of the stateful task with the fewest standby tasks.
+
+    Other tasks can have warm-ups, which are standby tasks, too.
+    """
     stateful = Topology(application._replace(subtopologies=subtopologies)).stateful
     counts = Counter(task for of in present_tasks(assigned).values() for task in of.standby)
     return min((counts[task] for task in stateful), default=0)

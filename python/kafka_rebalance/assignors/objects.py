@@ -57,7 +57,7 @@ def built_in(name: str) -> BuiltInAssignor:
 
 @cache
 def _class_of(name: str) -> type[BuiltInAssignor]:
-    """Returns a row's class; cached, as it takes 100 times as long to make as an object."""
+    """Makes the class for a registry's row; cached, because it takes as long as 100 objects."""
     return cast(type[BuiltInAssignor], type(name, (BuiltInAssignor,), {"name": name}))
 
 

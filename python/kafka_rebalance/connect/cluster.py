@@ -15,10 +15,10 @@ class ClusterRound(Frozen):
     """The input of one rebalance of a cluster.
 
     `running[worker]` is the work that the worker reports. None: it reports the work that it had
-    after the previous round. A worker that was absent then reports nothing, unless `retained`
-    contains it: then it reports the work that it had when it was last present. `config` maps
-    connectors to their numbers of tasks. `apply` lists the workers that receive the answer; None:
-    all do.
+    after the previous round. A worker that was absent in that round reports nothing, unless
+    `retained` contains it; in that case, it reports the work that it had after its last round.
+    `config` maps connectors to their numbers of tasks. `apply` lists the workers that receive the
+    answer; None: all do.
     """
 
     time_ms: int

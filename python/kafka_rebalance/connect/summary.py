@@ -36,13 +36,13 @@ def summary(answers: Sequence[RoundAnswer], before: int = 0) -> str:
         since_ms |= dict.fromkeys(nowhere - since_ms.keys(), now_ms)
     said = _courses(moved, {item: ms for item, ms in waited_ms.items() if ms})
     said += [_at_the_end(one, answer, owner) for one in found] or ["everything runs at the end"]
-    # Without a memory, the leader is eager.
+    # Only the leader of an eager cluster has no memory.
     eager = ", in each of which every worker stops its work" if answers[0].memory is None else ""
     return f"{counted(len(answers) - before or before, 'rebalance')}{eager}: {'; '.join(said)}."
 
 
 def _courses(moved: set[_Item], waited_ms: Mapping[_Item, int]) -> list[str]:
-    """Returns clauses about the items that moved and those that waited; no item is in two."""
+    """Returns clauses: which items moved, and which waited; no item is in two clauses."""
 
     def waits(some: Collection[_Item]) -> str:
         return f"nowhere for up to {seconds(max(waited_ms[one] for one in some))}"

@@ -28,7 +28,7 @@ class PriorityQueue(Generic[T]):
 
     @classmethod
     def of(cls, entries: Iterable[tuple[Any, T]]) -> Self:
-        """Returns `new PriorityQueue(collection)`: entries move down, from the last parent on."""
+        """Returns `new PriorityQueue(collection)`: its parents move down, the last one first."""
         new = cls()
         new._heap = list(entries)
         for at in reversed(range(len(new._heap) // 2)):

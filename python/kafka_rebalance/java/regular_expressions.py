@@ -92,7 +92,7 @@ class LinearMatcher:
         return self._steps[step]
 
     def _ends(self, at: int, before: str) -> bool:
-        """Returns whether a name that ends here matches; cached as a step with the letter ""."""
+        """Returns whether a name that ends in the states `at` matches; cached as a step on ""."""
         step = (at, before, "")
         if step not in self._steps:
             self._steps[step] = int(0 in self._closure(self._sets[at], before, ""))

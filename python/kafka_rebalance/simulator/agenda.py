@@ -15,7 +15,9 @@ Action = Callable[[], None]
 
 
 class Timer(Mutable):
-    """A timer of a process, with at most one due time. `ring` gets the incarnation that set it."""
+    """A timer of a process, with at most one due time. `ring` is called with the incarnation (the
+    number of the process's start) that set the timer.
+    """
 
     ring: Callable[[int], None]
     due_ms: int | None = None
@@ -23,7 +25,9 @@ class Timer(Mutable):
 
 
 class Agenda:
-    """The clock of a simulation, and its scheduled actions; those of one time are in push order."""
+    """The clock of a simulation, and its scheduled actions. Actions that are due at the same time
+    run in the order in which they were pushed.
+    """
 
     def __init__(self) -> None:
         self.now_ms = 0
@@ -45,7 +49,7 @@ class Agenda:
             timer.ring(incarnation)
 
     def pop(self, until_ms: int) -> Action | None:
-        """Moves the time to the next action and removes it; None if none is due by `until_ms`."""
+        """Moves the time to the next action and returns it; None if none is due by `until_ms`."""
         heap = self._heap
         if not heap or heap[0][0] > until_ms:
             return None

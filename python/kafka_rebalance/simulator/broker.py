@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The broker of a simulation: one coordinator, its log, and its node; whom the coordinator hears.
+"""The broker of a simulation: one coordinator, its log, and its node; and who counts as silent.
 
 Every node responds to FindCoordinator. A node without the coordinator responds NOT_COORDINATOR to
 all other requests. An append is durable after the network's `log_ms`. A node refuses commits for
@@ -88,7 +88,7 @@ class Broker(Mutable):
         self.sender = ""
 
     def _of_known(self, number: int, request: OffsetCommit) -> OffsetCommit:
-        """Returns the commit without nonexistent partitions; `_whole` puts in errors for them."""
+        """Returns the commit without nonexistent partitions; `_whole` adds their errors later."""
         known = tuple(one for one in request.offsets if self.has(one.topic, one.partition))
         if len(known) == len(request.offsets):
             return request
@@ -210,7 +210,7 @@ class Liveness(Mutable):
     processes: Mapping[str, Process]
     group_id: str
     silent: set[str] = field(default_factory=set)
-    _settled: tuple[int, int | None] = (-1, None)  # length of the log, epoch if Stable then
+    _settled: tuple[int, int | None] = (-1, None)  # a log's length; the epoch, if Stable at it
 
     def is_at_rest(self, member: "AnyMember") -> bool:
         """Returns whether the member has only heartbeats to send, in a group that is Stable."""

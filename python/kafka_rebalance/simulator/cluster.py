@@ -216,7 +216,7 @@ class Metadata(Mutable):
                 self._arm_refresh(process, self.agenda.now_ms + 1 + self.rng.randrange(spread))
 
     def refresh_early(self, process: Process) -> None:
-        """Makes a client without a subscribed topic request metadata before the maximum age."""
+        """Makes a client that misses a subscribed topic request metadata before the maximum age."""
         consumer = process.consumer
         if consumer is not None and consumer.misses_topics:
             at = self._next_ms(consumer)

@@ -155,7 +155,7 @@ def check_playable(name: str) -> None:
 
 
 def _with_assignor(config: ConsumerConfig, name: str) -> ConsumerConfig:
-    """Returns the settings with which this assignor assigns, in a client or in the broker."""
+    """Returns the settings of members that use this assignor, in the leader or in the broker."""
     if name not in SERVER_SIDE:
         return replace(config, partition_assignment_strategy=(name,))
     remote = name.partition("/")[2]

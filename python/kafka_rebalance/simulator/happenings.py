@@ -244,7 +244,7 @@ class Happenings(Mutable):
     # Brokers --------------------------------------------------------------------------------------
 
     def _move(self, for_ms: int) -> None:
-        """Takes the coordinator away for `for_ms`; after that, another node coordinates."""
+        """Takes the coordinator away for `for_ms`; after that, another node is the coordinator."""
         if not self.coordinator_absences:
             self.broker.leave_node()
         self.coordinator_absences += 1
@@ -252,7 +252,7 @@ class Happenings(Mutable):
         self.liveness.wake_all()
 
     def _load(self) -> None:
-        """Ends one absence of the coordinator; when none is left, a new node coordinates."""
+        """Ends one absence of the coordinator; after the last, a new node is the coordinator."""
         self.coordinator_absences -= 1
         if not self.coordinator_absences:
             self.broker.take_node()

@@ -66,7 +66,7 @@ def in_words(run: "Run") -> str:
 
 
 def stops_text(times: int, members: int, longest_ms: int) -> str:
-    """Returns how often running members stop, each of them once or more, and for how long."""
+    """Returns a text: how many running members stop, or how often they do, and for how long."""
     if not times:
         return " and no running member stops"
     most = _at_most(longest_ms)
@@ -82,7 +82,7 @@ def _at_most(ms: int) -> str:
 
 
 def _why_long(run: "Run", longest_ms: int) -> str:
-    """Returns " (the session timeout, then the rebalance)" if true of a longest gap, else ""."""
+    """Returns why the longest gap is long, as text to append; "" unless a session ended in it."""
     longest = [gap for gap in run.gaps if gap.to_ms - gap.from_ms == longest_ms]
     ended = [r.from_ms for r in run.rebalances if any("session ended" in one for one in r.causes)]
     waited = any(gap.from_ms < at <= gap.to_ms for gap in longest for at in ended)

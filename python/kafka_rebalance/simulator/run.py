@@ -62,7 +62,7 @@ class Run(Frozen):
     `held` is the noun for the things that members hold: partition or task. `assumed` is a line of
     text with the assumed costs. `empty_handed` lists (member, time) of each empty assignment.
     `joined_ms` is when the last member of the start-up joined, with the consumer protocol; else 0.
-    `of_seeds` is a sentence if the run was chosen among runs with several seeds (`median_seed`).
+    `of_seeds` is a sentence about the choice if the run is one of several seeds (`median_seed`).
     """
 
     title: str
@@ -135,7 +135,7 @@ def happenings_with_late_starts(scenario: Scenario) -> tuple[Happening, ...]:
 
 
 class Rebalances:
-    """Collects the rebalances of a run in `seen`; their causes name members' processes."""
+    """Collects the rebalances of a run in `seen`; causes show names of processes, not their ids."""
 
     def __init__(self) -> None:
         self.seen: list[Rebalance] = []

@@ -125,7 +125,7 @@ class Kind(Enum):
     DELETE_TOPIC = "delete-topic"  # `topic` is deleted
     GROW = "grow"  # the number of partitions of `topic` becomes `partitions`
     AWAY = "away"  # a broker is down for `for_ms`
-    MOVE = "move"  # the group has no coordinator for `for_ms`, then another broker coordinates
+    MOVE = "move"  # no coordinator for `for_ms`, then another broker becomes the coordinator
     CREATE = "create"  # a client creates `connectors`, one after another
     DELETE = "delete"  # a client deletes `connectors`, one after another
 
@@ -388,7 +388,7 @@ _NOUNS = {"rack": "replica is in rack"}
 
 
 def _subjects(one: Happening) -> list[tuple[str, tuple[str, ...]]]:
-    """Returns the fields of an event that refer to members, topics, connectors or racks."""
+    """Returns (field, names) for the fields that name members, topics, connectors or racks."""
     match one.kind:
         case Kind.GROW | Kind.CREATE_TOPIC | Kind.DELETE_TOPIC:
             return [("topic", (one.topic,))]
@@ -404,8 +404,8 @@ def _subjects(one: Happening) -> list[tuple[str, tuple[str, ...]]]:
 def start_condition(assumed: str, option: str) -> str:
     """Returns "if a partition starts in 50 ms", because advice from a run depends on this time.
 
-    `assumed` is the text of `Scenario.assumed`.
-    `option` sets 200 ms, for a consumer that restores state or opens connections.
+    `assumed` is the text of `Scenario.assumed`. Below 200 ms, the result also advises the `option`
+    that sets 200 ms, the time of a consumer that restores state or opens connections.
     """
     found = re.search(r"starting a (\w+) (\d+) ms", assumed)
     assert found is not None

@@ -287,7 +287,7 @@ class Simulation:
         gave_up_in = None if sender is None else sender.gave_up_in
         by_broker = self._broker.consumer_group(self.scenario.group_id)
         if transition.after is GroupState.DEAD and by_broker is not None:
-            return  # not an end: the classic group has become a consumer group
+            return  # the group has not ended: it has become a consumer group
         self._rebalances.watch(self._agenda.now_ms, transition, cause, gave_up_in)
         if transition.after is GroupState.PREPARING_REBALANCE:
             self._liveness.wake_all()

@@ -60,7 +60,7 @@ def timed(group: GroupSpec, changes: Sequence[Change], assignor: str) -> Timed:
 def timed_each(
     group: GroupSpec, changes: Sequence[Change], assignors: Iterable[str]
 ) -> tuple[dict[str, Timed], str]:
-    """Returns the times under each assignor, and the assumptions. Errors: those of `timed`."""
+    """Returns the times under each assignor, and the assumptions as text. Errors: see `timed`."""
     partitions = sum(topic.partitions for topic in group.topics)
     scenarios: dict[str, Scenario] = {}
     for assignor in assignors:
@@ -81,7 +81,7 @@ def timed_each(
 
 
 def _played(scenario: Scenario, assignor: str, names: list[str]) -> dict[str, Timed]:
-    """Returns the times under `assignor`, and those of the twins in `names` that remain."""
+    """Returns the times under `assignor`, and under those of `names` that stay its twins."""
     runs: dict[str, list[Run]] = {name: [] for name in (assignor, *names)}
     for seed in SEEDS:
         twins = Twins(names)
@@ -100,7 +100,7 @@ def _played(scenario: Scenario, assignor: str, names: list[str]) -> dict[str, Ti
 
 
 def timed_or_why(plan: RebalancePlan) -> tuple[Timed | None, str]:
-    """Returns the times of a plan and their assumptions; without times, None and the reason."""
+    """Returns the times of a plan and their assumptions as text, or None and why there are none."""
     group, changes, assignor = plan.group, plan.changes, plan.assignor
     try:
         times, text = timed_each(group, changes, [assignor])
@@ -146,7 +146,7 @@ def _away(changes: Sequence[Change]) -> str:
 
 
 def _heartbeats(scenario: Scenario) -> str:
-    """Returns the heartbeat intervals as text; with the consumer protocol, the broker's."""
+    """Returns the heartbeat interval and the session timeout of members as text."""
     config = scenario.members[0].config
     session_ms = config.session_timeout_ms
     if scenario.has_consumer_protocol:

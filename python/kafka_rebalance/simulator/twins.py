@@ -4,9 +4,9 @@
 Members of an eager group give up all partitions before they join, and take new ones when the
 leader's assignment arrives. `twins_of` accepts only scenarios in which no event depends on which
 partitions a member has: starts and stops take no time, no topic is deleted, no broker is lost, and
-no static member takes over its id (it keeps what its last process had). A member's requests then
+no static member restarts (it would keep what its last process had). A member's requests then
 depend on whether it has any partition, because only then does it commit offsets before it joins. So
-while every member has some under both assignors, the runs differ only in holds and gaps. A twin is
+while every member has one under both assignors, the runs differ only in holds and gaps. A twin is
 dropped if it would leave a member without partitions, or throws: it then gets its own run.
 """
 
@@ -103,7 +103,7 @@ class Twins(Holds):
         response: JoinGroupResponse,
         processes: Mapping[str, Process],
     ) -> bool:
-        """Returns whether every member gets partitions."""
+        """Assigns for the twin `name`; returns whether every member gets partitions."""
         members, assignors = [], {}
         for one in response.members:
             process = processes[one.member_id]

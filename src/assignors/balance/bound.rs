@@ -23,7 +23,7 @@ pub fn area(loads: &Loads) -> Level {
         let weight: i64 = stuck.iter().map(|&c| supply[c as usize]).sum();
         level = least_level(loads, weight as u128, &full, level);
         let of_class = |k: u32| room(loads, &[k], level).min(total as u128) as i64;
-        // At a higher level, no other topics are stuck.
+        // Only topics that are stuck at this level can be stuck at a higher one.
         let found = cut(classes, &stuck, &full, &supply, of_class);
         (stuck, full) = (found.topics, found.members);
     }
@@ -60,8 +60,8 @@ fn least(mut low: Level, mut high: Level, fits: impl Fn(Level) -> bool) -> Level
     low
 }
 
-/// For each of `loads.parts`: the level of its strongest subscriber if this subscriber reads
-/// nothing else.
+/// For each of `loads.parts`: the level of the subscriber with the largest capacity if this
+/// subscriber has no other partition.
 pub fn alone(loads: &Loads) -> Vec<Level> {
     let strongest = |of: &Vec<u32>| {
         let pools = of.iter().filter_map(|&q| loads.pools[q as usize].first());

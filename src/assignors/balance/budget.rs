@@ -174,7 +174,7 @@ impl Loads {
         self.loads.iter().map(|x| x * x).sum()
     }
 
-    /// Lowers the cap by 1. Returns false if the partitions do not fit; then drop `self`.
+    /// Lowers the cap by 1. Returns false if the partitions do not fit; `self` is then of no use.
     fn lower(&mut self) -> bool {
         // 2. Members above the new cap release one partition each, on the cheapest paths.
         if self.cap == 0 {
@@ -229,7 +229,8 @@ impl Loads {
         self.after(None, self.taken(), self.squares()).0
     }
 
-    /// Returns the point with this bound, and its loads, after `step` if there is one.
+    /// Returns the curve's point at `k`, with this bound, and its loads: those after `step`, or the
+    /// present ones.
     fn after(&self, step: Option<&Step>, k: i64, bound: i64) -> (CurvePoint, Vec<i64>) {
         let mut loads = self.loads.clone();
         if let Some(step) = step {
@@ -246,7 +247,8 @@ impl Loads {
         (point, loads)
     }
 
-    /// The step with the largest gain per taken partition; of equal ones, one that takes few.
+    /// The step with the largest gain per taken partition; of equal steps, one that takes few
+    /// partitions.
     fn steepest(&self) -> Option<Step> {
         let open = self.loads.iter().filter(|&&x| x < self.cap);
         let most_gain = self.greatest() - open.min()? - 1;

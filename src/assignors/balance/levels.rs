@@ -82,7 +82,8 @@ fn load_cut(classes: &Classes, topics: &[u32], members: &[u32], load: i64) -> Cu
     cut(classes, topics, members, &classes.supply, room)
 }
 
-/// Finds the topics whose `supply` does not fit in the `room` of all members of their classes.
+/// Finds the topics whose `supply` does not fit in the room of their subscribers; `room(k)` is that
+/// of all members of class k together.
 pub fn cut(
     classes: &Classes,
     topics: &[u32],

@@ -188,7 +188,8 @@ pub struct State<'s> {
     tops: BinaryHeap<(Level, Reverse<Place>)>,
 }
 
-/// A search for the best step of the fullest member m, which takes at most `most` partitions more.
+/// A search for the best step of the fullest member m. A step may raise the number of taken
+/// partitions by at most `most`.
 struct Search {
     m: Place,
     most: i64,
@@ -200,8 +201,8 @@ struct Search {
     /// target; its cost; the level), and the partitions that change, and the other member.
     rank: (Level, i64, Level),
     step: Option<(Part, Option<Part>, Place)>,
-    /// How many partitions of m are so heavy that a step with one of them can be better: the first
-    /// ones of its list.
+    /// How many partitions of m, the first ones of its list, are so heavy that a step with one of
+    /// them can be better than the best so far.
     heavy: usize,
 }
 
@@ -375,7 +376,8 @@ impl<'s> State<'s> {
         let Some(&lightest) = gives.last() else {
             return;
         };
-        // Lighter partitions of `other` leave it above the level of the best step so far.
+        // If `other` gave back a lighter partition, it would stay above the level of the best step
+        // so far.
         let room = loads.room(other, search.rank.0);
         let least = (load_other + weight(lightest)).saturating_sub(room);
         let has_other = &self.has[other as usize];
@@ -426,7 +428,7 @@ impl<'s> State<'s> {
         search.heavy = heavy.partition_point(|held| weight(held.part) >= least);
     }
 
-    /// Lowers the fullest member until the greatest level is at most `target`, or no step helps.
+    /// Takes load from the fullest member until no level is above `target`, or no step helps.
     pub fn improve(&mut self, target: Level, budget: usize) {
         let (mut partners, mut later, mut lists) = (Vec::new(), Vec::new(), Lists::default());
         let bits = u64::BITS - self.loads.factor.len().leading_zeros();
@@ -436,7 +438,7 @@ impl<'s> State<'s> {
                 return;
             }
             self.partners(m, bits, &mut partners);
-            // In many cases, one of the first few ends the search.
+            // In many cases, a step with one of the first few partners ends the search.
             let first = FIRST_PARTNERS.min(partners.len());
             if first < partners.len() {
                 partners.select_nth_unstable(first - 1);

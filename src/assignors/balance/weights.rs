@@ -23,8 +23,8 @@ const MILLION: u128 = 1_000_000;
 const MOST_BITS: u32 = 56;
 const FACTOR_BITS: u32 = 10;
 
-/// The data that stay when some members and partitions are decided; the Python class explains the
-/// fields.
+/// The data that stay the same when some members and partitions are decided; the Python class
+/// explains the fields.
 pub struct Base {
     pub classes: Classes,
     pub partitions: Vec<TopicPartition>,
@@ -191,7 +191,7 @@ fn weights(group: &GroupSpec) -> Vec<Vec<u128>> {
         let given = topic.weights.iter().flatten().filter(|one| !one.is_nan());
         given.map(|&one| millionths(one)).collect()
     };
-    // Most groups need no usual weight.
+    // Computed only if a weight is unknown: most groups know all weights.
     let all = LazyCell::new(|| median(topics.iter().flat_map(known).collect()).unwrap_or(MILLION));
     let of_topic = |topic: &Topic| {
         let usual = LazyCell::new(|| median(known(topic)).unwrap_or_else(|| *all));
@@ -221,8 +221,8 @@ fn median(mut numbers: Vec<u128>) -> Option<u128> {
     Some(*numbers.select_nth_unstable(middle).1)
 }
 
-/// Returns an integer for each member, by which its weights are multiplied instead of a division by
-/// its capacity, and the level that stands for a relative load of 1.
+/// Returns an integer for each member, and the level that stands for a relative load of 1. A
+/// member's weights are multiplied by its integer instead of being divided by its capacity.
 fn factors(capacities: Vec<u128>) -> (Vec<u64>, u128) {
     let common = capacities.iter().fold(0, |a, &b| gcd(a, b));
     let given: Vec<u128> = capacities.iter().map(|one| one / common).collect();

@@ -84,7 +84,7 @@ impl Table {
         }
     }
 
-    /// Calls `give` with each run, in the order of the map to which they are added.
+    /// Calls `give` with each run, in the order of the map to which Kafka adds the runs.
     fn each(
         &self,
         view: &View,

@@ -28,8 +28,8 @@ pub struct MemberView {
     runs: Range<usize>,
 }
 
-/// The present targets of the members, as lists in the order of the assignor's hash maps: no
-/// assignor changes a present target.
+/// The present targets of the members, in the order of the assignor's hash maps. Lists are enough,
+/// because no assignor changes a present target.
 #[derive(Default)]
 struct Present {
     /// The runs of a member are neighbours, in the order of its map.

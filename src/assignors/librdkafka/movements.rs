@@ -29,8 +29,8 @@ pub struct MoveRecords {
 const DISAGREE: &str = "the record of a move and the holder of the partition disagree";
 
 impl MoveRecords {
-    /// Returns the partition to move instead of the given one (often the given one), and whether
-    /// it moves back to the member that it came from.
+    /// Returns the partition that moves in place of the given one (often this one itself), and
+    /// whether it moves back to the member that it came from.
     pub fn actual(
         &self,
         (topic, id): (TopicId, PartitionId),

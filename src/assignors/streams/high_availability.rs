@@ -72,7 +72,7 @@ pub fn assign(processes: &mut [StreamsProcess], topology: &Topology, settings: &
     moved > 0
 }
 
-/// The cost of traffic and of non-overlap: the settings, or these defaults.
+/// The cost of traffic and of non-overlap: as set, or else the defaults given here.
 pub fn costs(settings: &Settings, traffic: i64, non_overlap: i64) -> (i64, i64) {
     (
         settings

@@ -297,7 +297,7 @@ fn tasks(process: &StreamsProcess, topology: &Topology) -> ProcessTasks {
     }
 }
 
-/// By end point: the partitions of its tasks, sorted.
+/// By end point: the partitions of its active (or standby) tasks, sorted.
 fn by_host(processes: &[StreamsProcess], topology: &Topology, how: Held) -> ByHost {
     let mut hosts: Vec<&str> = Vec::new();
     let mut partitions: FxHashMap<&str, Vec<Partition>> = FxHashMap::default();

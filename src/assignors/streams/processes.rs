@@ -27,7 +27,7 @@ pub struct StreamsProcess<'a> {
     sums: FxHashMap<u32, i64>,
     /// The tasks that each thread reported, sorted.
     pub reported: Vec<Vec<u32>>,
-    /// By task, like the next three fields.
+    /// By task: whether the process had it as active. The next three fields are by task, too.
     pub previous_active: Vec<bool>,
     pub previous_standby: Vec<bool>,
     pub lags: Vec<i64>,

@@ -88,7 +88,8 @@ fn chance_to_be_first(away_ms: Option<u64>, members: usize) -> f64 {
     }
 }
 
-/// The values of the verb: a member (None means all), whether it counts as static, and the ms away.
+/// The values of `bounce-members`: a member (None means all), whether it counts as static, and the
+/// ms for which it is away.
 type Bounced = (Option<String>, Option<bool>, Option<u64>);
 
 pub fn parse(value: &str) -> Result<Bounced, GroupError> {

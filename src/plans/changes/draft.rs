@@ -128,7 +128,7 @@ impl<'a> Draft<'a> {
         if before.is_none_or(|name| protocol_name(name) == protocol_name(assignor.name())) {
             return;
         }
-        // 2. Members now list only the other assignor.
+        // 2. From here on, members list only the new assignor.
         self.is_eager = false;
         for member in &mut self.members {
             member.sends_under(assignor);
@@ -174,7 +174,7 @@ impl<'a> Draft<'a> {
             owned,
             replica_racks: self.replica_racks.clone(),
             rack_ids: self.rack_ids.clone(),
-            // Groups whose broker assigns are never played here.
+            // Broker-assigned groups are never played here.
             ..GroupSpec::default()
         }
     }

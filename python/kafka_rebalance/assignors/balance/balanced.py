@@ -8,8 +8,8 @@
    topics  fewest pairs of partitions of one topic at one member
 3. A level needs no flow if its partitions have no owners and its members do not differ: deal its
    partitions to the members in turn, by topic and number.
-4. Turn numbers into partitions: a member keeps some of its own in each lot (`network.py`), first
-   one of each topic, then a second one of each; a hub deals the rest to its members.
+4. Turn numbers into partitions: of each lot (`network.py`), a member keeps as many of its own as
+   the flow says, first one of each topic, then a second one; a hub deals the rest to its members.
 
 A budget limits how many partitions are taken from their owners. With one, step 1 finds the best
 loads within it (`budget.py`), and one flow for the whole group takes the place of the levels'
@@ -111,7 +111,7 @@ def assign(group: GroupSpec, objective: Objective = OBJECTIVE) -> dict[str, list
 
 
 def _targets(group: GroupSpec, classes: Classes, objective: Objective) -> list[ClassLevel]:
-    """Returns the best balance's levels; if they need more than the budget, one level within it."""
+    """Returns the best balance's levels; if these exceed the budget, one level within it."""
     best = levels(classes)
     most = objective.most_taken(sum(classes.supply))
     if most is None or fewest_taken(group, classes, best) <= most:

@@ -34,7 +34,7 @@ def area(loads: Loads) -> int:
     while stuck:
         level = _least_level(loads, sum(supply[c] for c in stuck), full, level)
         room = {k: min(total, _room(loads, [k], level)) for k in full}
-        # At a higher level, no other topics are stuck.
+        # Only topics that are stuck at this level can be stuck at a higher one.
         _, stuck, full = cut(classes, stuck, room, supply)
     return level
 
@@ -58,7 +58,7 @@ def _least(low: int, high: int, fits: Callable[[int], bool]) -> int:
 
 
 def alone(loads: Loads) -> list[int]:
-    """Returns, for each partition, the level of its largest subscriber if it has no other one."""
+    """Returns, by partition, the level of its largest subscriber if that has no other partition."""
     strongest: dict[int, int] = {}
     for c in {loads.topic_class[i] for i in loads.parts}:
         pools = [loads.pools[q] for q in loads.reads[c]]
@@ -91,7 +91,7 @@ def shed(loads: Loads, owned: list[list[int]], level: int, most: int) -> list[in
     """Returns the fewest partitions that owners must give up so that no owner exceeds the level;
     None if these are more than `most`.
 
-    Each owner gives up its heaviest partitions; the last of these is the lightest that suffices.
+    Each owner gives up its heaviest partitions; its last one is the lightest that suffices.
     """
     gone: list[int] = []
     for parts in owned:

@@ -9,12 +9,12 @@ partitions taken.
    squares least.
 2. Lower the cap by 1, repeatedly. Each time, the members above it release one partition each,
    on the cheapest paths, where a taken partition costs more than any load. So K is the least number
-   that reaches the cap, and the squares are the least for this K.
+   of taken partitions for this cap, and the squares are the least for this K.
 3. From there up to the next cap's K, take step after step. A step is a path from one member to
-   another; it takes t partitions and lowers the squares by `gain`. The largest gain / t comes
-   first. This keeps the sum (squares + taken * gain / t) the least one, which is a lower bound of
-   the squares for each K. If all steps take one partition, as with equal subscriptions, each K is
-   exact.
+   another; it takes t partitions and lowers the squares by 2 * gain. The largest gain / t comes
+   first. This keeps the sum (squares + taken * 2 * gain / t) the least one, which gives a lower
+   bound of the squares for each K. If all steps take one partition, as with equal subscriptions,
+   each K is exact.
 4. A step can take more than one partition: if a's partitions can go to b only, and b's to c only,
    a and c even out in steps of 2. For a K inside such a step, take the smaller step with the
    largest gain; the loads that it makes may not be the best ones.
@@ -40,8 +40,9 @@ from .flow import UNLIMITED, Flow
 
 _START, _SINK = 0, 1
 MOST_ARCS = 30_000_000
-"""With a budget, the search stops after this many arcs. In groups of more than 10,000 arcs, the
-squares may then be above the least; the largest load is exact."""
+"""With a budget, the search for the least squares stops after visiting about this many arcs. In
+groups of more than 10,000 arcs, the squares may then be above the least; the largest load is
+exact."""
 
 
 class CurvePoint(Frozen):
@@ -166,7 +167,7 @@ class _Loads:
         return sum(x * x for x in self.loads)
 
     def lower(self) -> bool:
-        """Lowers the cap by 1; returns False if not all partitions fit: then drop this object."""
+        """Lowers the cap by 1; returns False, and is of no more use, if not all partitions fit."""
         # 2.
         if self.cap == 0:
             return False

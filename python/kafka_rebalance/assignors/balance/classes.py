@@ -36,7 +36,7 @@ class Classes:
 
 def classify(group: GroupSpec) -> Classes:
     """Returns the classes. Topic classes are in the order of their first topics, subscription
-    classes in that of their first members: so the order of a group's lists changes no answer.
+    classes in that of their first members. So the order of a group's lists changes no answer.
     """
     counts = group.partition_counts()
     existing = [{t for t in member.topics if counts.get(t)} for member in group.members]

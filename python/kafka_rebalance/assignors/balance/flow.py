@@ -38,7 +38,7 @@ class Flow:
         return arc
 
     def preset(self, arc: int) -> None:
-        """Uses a new arc's whole capacity. The caller then keeps reduced costs at 0 or more."""
+        """Fills a new arc. The caller must choose potentials with no negative reduced cost."""
         self.room[arc], self.room[arc + 1] = 0, self.room[arc]
 
     def set_room(self, arc: int, room: int, cost: int = 0) -> None:
@@ -77,7 +77,7 @@ class Flow:
         return True
 
     def reachable(self, source: int) -> list[bool]:
-        """Returns, for each node, whether more flow can reach it along tight arcs."""
+        """Returns by node: whether more flow can reach it from the source along tight arcs."""
         return [level is not None for level in self._levels(source)]
 
     def _reduced(self, tail: int, arc: int) -> int:

@@ -16,7 +16,7 @@ on; this balance also has the least standard deviation. It has levels, each with
    topics have no other subscribers that could take partitions.
 3. Remove the level, and continue with the rest, in which all loads are smaller.
 
-Cost     a level is a few flows over topic classes x subscription classes.
+Cost     for each level, a few flows over topic classes x subscription classes.
 Source   Frank, Murota: Fair integral network flows, Math. OR 2022 (canonical partition); Harvey,
          Ladner, Lovász, Tamir: Semi-matchings for bipartite graphs, J. Algorithms 2006.
 """

@@ -65,7 +65,7 @@ def hand_out(loads: Loads, where: list[int], effort: Effort) -> None:
 
 
 class State:
-    """An assignment and the loads of its members, for single steps."""
+    """An assignment that single steps change, and the loads of its members."""
 
     def __init__(self, loads: Loads, where: list[int], effort: Effort) -> None:
         self.loads, self.where, self.effort = loads, where, effort

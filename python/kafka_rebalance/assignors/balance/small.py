@@ -20,7 +20,7 @@ def fitting(loads: Loads, level: int, budget: int, effort: Effort) -> list[int] 
 
     The partitions are assigned in order, the heaviest first; each tries its owner, then the other
     members, the least full first. Of interchangeable members, one is tried. A branch ends if the
-    lightest remaining partition fits nowhere, or if all remaining ones weigh more than the room.
+    lightest remaining partition fits nowhere, or if the remaining ones exceed the room in total.
     """
     parts, members = loads.parts, [m for pool in loads.pools for m in pool]
     room = {m: loads.room(m, level) for m in members}

@@ -183,7 +183,7 @@ def _taken(loads: Loads, where: list[int]) -> int:
 
 
 def _balanced(group: GroupSpec, loads: Loads, budget: int) -> list[int]:
-    """Returns the answer of `balanced` with this budget."""
+    """Returns the answer of `balanced` with this budget: partition -> member."""
     place = {group.members[m].member_id: n for n, m in enumerate(loads.members)}
     limit = f"?budget={budget}" if budget < len(loads.parts) else ""
     answer = balanced.assign(group, balanced.objective_of(balanced.NAME + limit))
@@ -255,7 +255,8 @@ class _Stage:
     def best(self, starts: Iterator[list[int]], budget: int) -> Found:
         """Returns the best assignment that single steps reach from any of the starts."""
         loads, target = self.loads, self.target
-        # A large group's search stops at the first start that suffices, nearly always the best.
+        # For a large group, the first start that reaches the target is enough: it is nearly always
+        # the best one.
         least_taken = len(loads.parts)
         if least_taken < _LARGE:
             least_taken = len(bound.shed(loads, self.owned, target, least_taken) or ())

@@ -69,9 +69,9 @@ class Loads:
     def fullest(
         self, group: GroupSpec, assignment: Mapping[str, Sequence[TopicPartition]]
     ) -> tuple[str, float]:
-        """Returns the id of the fullest member and its load, divided by the mean of all members.
+        """Returns the id of the fullest member, and its level divided by the mean level.
 
-        The mean is what each member would carry if every partition could be divided.
+        The mean is the level of all members if the total weight made them equally full.
         """
         weight = dict(zip(self.partitions, self.weight, strict=True))
         ids = [group.members[m].member_id for m in self.members]
@@ -146,8 +146,8 @@ def _median(numbers: list[int], default: int) -> int:
 
 
 def _factors(capacities: list[float]) -> tuple[list[int], int]:
-    """Returns a whole factor for each member, by which its weights are multiplied instead of a
-    division by its capacity; and the level of a member whose weights add up to its capacity.
+    """Returns a whole factor for each member, and the level of a member whose weights add up to its
+    capacity. Weights are multiplied by the factor instead of being divided by the capacity.
     """
     given = [_millionths(one) for one in capacities]
     common = gcd(*given)

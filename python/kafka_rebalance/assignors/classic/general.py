@@ -16,8 +16,8 @@
    this member has at least two partitions fewer than the owner. Else it goes to the subscriber with
    the fewest partitions, if any subscriber has at least two fewer than the owner.
 7. Step 6 is undone if it did not lower the score (the sum of the differences of all pairs of
-   members). Two more conditions must hold: its passes over all partitions moved something, and some
-   member kept a partition in step 3.
+   members), its passes over all partitions moved something, and some member kept a partition in
+   step 3.
 
 Quirks: when the movement record (`movements.py`) moves another partition instead, this can undo an
 earlier move; then the passes may never end. A partition can go back to a previous owner that no
@@ -234,7 +234,8 @@ class GeneralBuild:
         """Returns whether no member can take a partition from one with at least two more."""
         if self.by_size[0][0] >= self.by_size[-1][0] - 1:
             return True
-        # A move changes one entry, unless members share a partition: then their order decides.
+        # A move changes one entry. But if several members hold a partition, their order decides
+        # which of them counts as its holder.
         has_several = len(self.holder) < sum(size for size, _, _ in self.by_size)
         holder = self._holders() if has_several else self.holder
         most: dict[str, float] = {}  # topic -> the size of the largest holder of its partitions

@@ -28,7 +28,7 @@ class Movements:
         self._by_pair: dict[tuple[str, str, str], HashTable[int]] = {}
 
     def actual(self, tp: TopicPartition, source: str, destination: str) -> TopicPartition:
-        """Returns the partition to move instead of `tp`, or `tp` itself."""
+        """Returns the partition that Kafka moves instead of `tp`; `tp` itself if there is none."""
         if tp in self._moved:
             source, _ = self._moved[tp]
         moved_back = self._by_pair.get((tp.topic, destination, source))

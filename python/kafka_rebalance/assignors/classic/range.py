@@ -103,7 +103,7 @@ class TopicShare:
         if self.taken[member.member_id] > self.share:
             self.extras -= 1
         for partition in partitions:
-            self.unassigned.remove(partition)  # fast without racks: it is then the first one
+            self.unassigned.remove(partition)  # without racks, it is the first: fast
 
 
 def topic_shares(group: GroupSpec) -> list[TopicShare]:
@@ -144,7 +144,7 @@ def assign_with_racks(
 def assign_co_partitioned(
     topics: list[TopicShare], members: list[Member], assignment: dict[str, list[TopicPartition]]
 ) -> None:
-    """Assigns the topics' partitions of equal number together to some of their subscribers."""
+    """Gives the topics' partitions of equal number to a member with room whose rack matches."""
     waiting = list(members)
     for partition in range(len(topics[0].partition_racks)):
         for member in waiting:

@@ -93,7 +93,7 @@ class Memory(Frozen):
 
 @dataclass(eq=False, slots=True)
 class _Worker:
-    """The work of a worker while the round assigns and revokes."""
+    """A worker's work, which changes as the round assigns and revokes."""
 
     worker: str
     connectors: list[str]
@@ -200,7 +200,7 @@ def _duplicated(running: Iterable[Work]) -> Work:
 
 
 def _running_of(running: Work, gone: Work) -> Work:
-    """Returns the part of `gone` that this worker runs, in the order of a hash set of its work."""
+    """Returns the part of `gone` that is in `running`, in the order of a hash set of `running`."""
     order = running.in_hash_order()
     return order - (order - gone)
 

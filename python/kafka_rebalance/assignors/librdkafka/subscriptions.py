@@ -23,7 +23,7 @@ def name_bytes(name: str) -> bytes:
 
 
 def members_with_topics(group: GroupSpec) -> list[Member]:
-    """Returns the members that a librdkafka leader knows, in the group's order."""
+    """Returns the members that a librdkafka leader knows (with topics), in the group's order."""
     return [member for member in group.members if member.topics]
 
 

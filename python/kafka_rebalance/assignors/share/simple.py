@@ -141,7 +141,7 @@ class Pool:
         self.own_copy(m)[tp[0]].remove(tp[1])
 
     def take_from_crowded(self) -> Iterator[int]:
-        """Takes a partition with too many members from the first of them; yields these members."""
+        """Takes partitions with too many members from their first members; yields these members."""
         for tp, members in self.holders.items():
             for m in list(members)[: max(len(members) - self.shared_by, 0)]:
                 members.remove(m)

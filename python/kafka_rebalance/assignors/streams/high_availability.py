@@ -96,7 +96,7 @@ class _Racks:
 
 
 def costs(settings: Settings, traffic: int, non_overlap: int) -> tuple[int, int]:
-    """Returns the traffic and the non-overlap cost: the settings, or these defaults."""
+    """Returns the traffic and the non-overlap cost: as set, or else the defaults given here."""
     set_traffic = settings.rack_aware_assignment_traffic_cost
     set_overlap = settings.rack_aware_assignment_non_overlap_cost
     return (

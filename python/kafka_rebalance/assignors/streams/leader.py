@@ -49,7 +49,7 @@ _MISSING_SOURCE, _ASSIGNMENT_ERROR = 1, 3
 
 
 def assign(application: Application) -> LeaderAnswer:
-    """Returns the answer of a leader."""
+    """Returns the leader's answer for an application."""
     # 1.
     by_id = {one.member_id: one for one in application.threads}
     members = [by_id[member_id] for member_id in java_hash_order(list(by_id))]
@@ -174,7 +174,7 @@ class _Threads:
         return True
 
     def _in_order(self, *, active: bool) -> list[TaskId]:
-        """Returns the tasks, sorted; in KIP-924's form, in the order of a copied HashMap."""
+        """Returns active or standby tasks: sorted or, in KIP-924's form, in a HashMap's order."""
         if self._public:
             return in_set(
                 task for task, is_active in self._process.placed.items() if is_active == active
@@ -225,7 +225,7 @@ def _tasks(process: StreamsProcess) -> ProcessTasks:
 def _by_host(
     processes: Iterable[StreamsProcess], topology: Topology, *, active: bool
 ) -> dict[str, tuple[Partition, ...]]:
-    """Returns the partitions of each end point, sorted."""
+    """Returns end point -> the partitions of its active (or standby) tasks, sorted."""
     hosts: dict[str, list[Partition]] = {}
     for one in processes:
         if one.end_point:

@@ -1,23 +1,25 @@
 # SPDX-License-Identifier: Apache-2.0
 """The sticky task assignors of Kafka Streams clients: tasks stay where they were, without warm-ups.
 
-1. Previous active tasks stay if their process has fewer active tasks than its threads times all
-   tasks per thread (rounded down). With `keep`, they always stay.
+1. Previous active tasks stay if their process has fewer active tasks than its number of threads
+   times the tasks per thread (all tasks / all threads, rounded down). With `keep`, they always
+   stay.
 2. The other tasks go to the first process that had them as standby and is below this bound.
 3. Each task that is left, in order, goes to its best process: the previous owner; else the least
    loaded process that had it as standby; else the least loaded one. If the best process is full
    while another has more room, the task goes to the least loaded process that had it as standby. If
    there is none, or that one is full too in this sense, it goes to the least loaded of all. The
    least loaded process is the first without tasks. If all have tasks, it is the one with the most
-   room; processes with a task that this task has not met at any process so far come first.
+   room; processes that have a task with which this one has shared no process so far come first.
 4. Active tasks are swapped by racks, if that is enabled: stateful ones, then stateless ones.
 5. Stateful tasks get each standby replica as in 3, from the processes without the task.
 6. Standby tasks are swapped by racks.
 
 The algorithm has three forms. `fallback` (`keep`, without racks) runs instead of high availability
 while end offsets are not known. `legacy_sticky` is an internal setting. `sticky` is KIP-924's
-`StickyTaskAssignor`: to have more room is to have a smaller load; its racks need both costs, take
-processes in hash order, and count changelogs of active tasks too (once if they are inputs).
+`StickyTaskAssignor`: in it, to have more room means to have a smaller load; its swaps by racks need
+both costs to be set, take the processes in hash order, and count the changelogs of active tasks,
+too (once if they are inputs).
 
 Order    processes and tasks are in the order of their `HashMap`s and `HashSet`s.
 Differs  `sticky` gives standby replicas in the order of identity hashes, which differ from run to

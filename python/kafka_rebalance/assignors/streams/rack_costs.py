@@ -77,7 +77,7 @@ class RackCosts:
         tasks: Sequence[TaskId],
         subtopologies: Sequence[int],
     ) -> None:
-        """Does step 3; `tasks` are sorted and assigned, `subtopologies` are nodes of the graph."""
+        """Does step 3 for assigned, sorted `tasks`; `subtopologies` get nodes in the graph."""
         self._swap(processes, tasks, subtopologies if self._balanced else None, active=True)
 
     def swap_standby(

@@ -62,7 +62,7 @@ def may_swap(
     target: StreamsProcess,
     task: TaskId,
 ) -> bool:
-    """Returns whether a move leaves at least as many different tags among the task's processes."""
+    """Returns whether the task's processes have at least as many different tags after the move."""
     if not settings.rack_aware_assignment_tags:
         return True
     others = [one for one in processes if one.has(task) and one is not source]

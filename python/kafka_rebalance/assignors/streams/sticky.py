@@ -87,7 +87,7 @@ def _by_subtopology(task: TopicPartition) -> tuple[bytes, int]:
 
 
 class _Quota:
-    """A quota (step 1): a member with `each` tasks or more gets none of the tasks that it had."""
+    """A quota (step 1): a member with `each` tasks or more gets back no more of its old tasks."""
 
     def __init__(self, tasks: int, members: int) -> None:
         self._tasks = tasks

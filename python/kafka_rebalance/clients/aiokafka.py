@@ -49,7 +49,7 @@ class _Subscription(ConsumerProtocolMemberMetadata):  # type: ignore[misc]
 
 
 class _OfBoth:
-    """A method that can be called on the class and on an instance; aiokafka does either."""
+    """A method that can be called on the class and on an instance, as aiokafka may do either."""
 
     def __init__(self, function: Callable[..., Any]) -> None:
         self._function = function

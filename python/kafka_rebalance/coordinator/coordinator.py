@@ -177,7 +177,7 @@ _HANDLERS: dict[type[Request], _Handler] = {
     classic.DescribeGroups: describe_groups,
     classic.ListGroups: list_groups,
 }
-"""The handlers of requests about any type of group; other requests name theirs in `handler`."""
+"""Handlers for any type of group; a request about one type names its own in `Request.handler`."""
 
 
 def _receive(state: Shard, event: events.Received) -> None:

@@ -100,12 +100,12 @@ class GroupHistory:
         self.whole_from = whole_from
         self._gone: dict[tuple[str, ...], list[_Gone]] = {}
         self._deleted_ms: int | None = None  # time of the last tombstone
-        self._by_broker = False  # whether the last record is one of a group whose broker assigns
-        self._classic: RecordedGeneration | None = None  # the last generation, if deleted
+        self._by_broker = False  # whether the last record is one of a broker-assigned group
+        self._classic: RecordedGeneration | None = None  # a deleted classic group's last generation
         self.forget()
 
     def forget(self) -> None:
-        """Called when a group whose broker assigns is deleted."""
+        """Called when a broker-assigned group is deleted."""
         self._before: RecordedGeneration | Callable[[Members], RecordedGeneration] | None = None
         self.members = Members()
         self._before_ms = 0  # time of the last row
@@ -132,7 +132,7 @@ class GroupHistory:
         return self._before is not None
 
     def rest(self, read: Callable[[Members], RecordedGeneration]) -> None:
-        """Drops the last generation from memory; at the next record, `read` reads it again."""
+        """Drops the last generation from memory; `read` decodes it again for the next record."""
         self._before, self.members = read, Members()
 
     def tombstone(self, time_ms: int) -> None:
@@ -417,7 +417,7 @@ def _asked(
 
 
 def _first(now: RecordedGeneration) -> int:
-    """Returns the first generation or, in a broker-assigned group, the first epoch with members."""
+    """Returns a group's first generation or, if broker-assigned, its first epoch with members."""
     return 1 if now.group_type == "classic" else 2
 
 

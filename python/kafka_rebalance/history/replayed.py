@@ -22,7 +22,7 @@ shows neither the racks of partitions, nor the fields that a leader ignored.
 
 kafka-python's sticky reads the generation and the partitions in its own user data, and the order of
 topics in a subscription: a record contains all of them. It lacks only the order of a Python set,
-which the class follows if members claim a partition in two generations.
+which this assignor follows if members claim a partition in two generations.
 """
 
 from collections import Counter, defaultdict
@@ -213,7 +213,7 @@ def _replayed(
 
 
 def _assignors(one: RecordedGeneration) -> list[str]:
-    """Returns the known assignors to try for this record; if several, Kafka's comes first."""
+    """Returns the known assignors to try for this record; of several, Kafka's comes first."""
     name = one.protocol or ""
     if one.leader_library == "librdkafka":
         return [own for own in [f"librdkafka/{name}"] if is_known(own)]

@@ -69,7 +69,9 @@ Described = wire.BrokerGroup | streams.DescribedStreamsGroup
 def described_groups(
     admin: Any, coordinator: int, group_type: str, group_ids: Sequence[str]
 ) -> dict[str, Described | GroupError]:
-    """Returns group id -> description, or the error: broker too old, description unreadable."""
+    """Returns group id -> its description, or an error if the broker is too old for the request, or
+    its answer cannot be read.
+    """
     # 1.
     incompatible = importlib.import_module("kafka.errors").IncompatibleBrokerVersion
     api = DESCRIBE_APIS[group_type]
@@ -189,7 +191,7 @@ def group_sessions(
 
 
 def _settings(admin: Any, names: Mapping[str, Collection[str]]) -> dict[str, dict[str, str]]:
-    """Returns group -> name -> value, of the settings that `names` lists for each group."""
+    """Returns group -> name of a setting -> value, for the settings that `names` lists by group."""
     resource = importlib.import_module("kafka.admin").ConfigResource
     wanted = [resource("GROUP", group_id, [*of]) for group_id, of in names.items()]
     read = admin.describe_configs(wanted, config_filter="all") if wanted else {}

@@ -38,7 +38,9 @@ next address is tried, too.
 _ENDED = "socket disconnected"
 
 _PAUSE_S = 1.0
-"""Requests within this many seconds count as attempts of one request, with one deadline."""
+"""A request that begins at most this many seconds after the end of the last one counts as another
+attempt of it, with the same deadline.
+"""
 
 _STOP_MS = 500
 """The ms to wait for the client's thread, which may be in a look-up without a time limit."""
@@ -151,7 +153,7 @@ _LAST_PORT = 2**16 - 1
 
 
 class _Silence:
-    """Runs a client's requests; raises `too_late` if no answer comes for `most_s` seconds."""
+    """Runs a client's requests; raises `too_late` if no broker answers for `most_s` seconds."""
 
     def __init__(self, net: Any, too_late: type[Exception], most_s: float) -> None:
         self._net, self._too_late, self._most_s = net, too_late, most_s

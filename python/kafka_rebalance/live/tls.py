@@ -191,7 +191,7 @@ _PROBLEMS = {
     "WRONG_VERSION|RECORD|EOF": "no TLS is spoken there ({}); is it the right port?",
     "": "TLS failed: {}",
 }
-"""A pattern of OpenSSL's reason -> the error in words; the first pattern that fits counts."""
+"""A pattern of OpenSSL's `reason` -> the error in words; the first pattern that matches counts."""
 
 
 # Java's key stores and trust stores ---------------------------------------------------------------

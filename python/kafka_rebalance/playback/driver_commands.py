@@ -97,7 +97,7 @@ _SETTINGS = _pairs(
 _ASSIGNMENTS = field_hints(classic.SyncGroup)["assignments"]
 _NAMED = (tuple[str, bytes], StreamsSubtopology, SubtopologyTasks)
 
-# Maps a key to its default, if the request's field has no default, or a different one.
+# Maps a command's key to its default, if the request's field has no default or another one.
 _DEFAULTS: Json = {"m": "", "gen": -1, "st": 10_000}
 
 
@@ -188,7 +188,7 @@ def _value(hint: Any, given: Any) -> Any:
 
 
 def _offsets(command: Json) -> tuple[OffsetToCommit, ...]:
-    """Returns the offsets that a trace's command lists, or the only offset of a JSON command."""
+    """Returns the offsets that a trace's command lists, or the one offset in a JSON command."""
     listed = command.get("offsets", ())
     if "off" in command:
         listed = [(*_partition(command), command["off"])]
@@ -199,7 +199,7 @@ def _offsets(command: Json) -> tuple[OffsetToCommit, ...]:
 
 
 def _partitions(command: Json) -> tuple[tuple[str, int], ...] | None:
-    """Returns a trace's `partitions` (None means all), or the only partition of a JSON command."""
+    """Returns a trace's `partitions` (None means all), or the one partition in a JSON command."""
     listed = command.get("partitions", (_partition(command),))
     return None if listed is None else tuple(listed)
 

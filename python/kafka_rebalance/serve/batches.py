@@ -184,7 +184,7 @@ class Batch(NamedTuple):
 
 
 def received(data: bytes | None, version: int, most_bytes: int = MOST_BATCH_BYTES) -> Batch:
-    """Returns the only batch for a partition in a Produce request of this version.
+    """Returns the one batch that a Produce request of this version has for a partition.
 
     An incomplete batch at the end is ignored, as in Kafka. Errors: Refused.
     """

@@ -54,7 +54,7 @@ NODE = 1
 CLUSTER = "kafka-rebalance-serve"
 
 _NAMED_BY_ID = 12
-"""The first version of Metadata that can ask for topics by id; 10 and 11 do not use the field."""
+"""The first version of Metadata that can ask for topics by id; in 10 and 11, the id is ignored."""
 
 
 class ServedTopic(NamedTuple):
@@ -83,7 +83,9 @@ class Cluster:
         """A number that increases with each change of the topics."""
         self._made = count()
         self.any_name = False
-        """Whether an unknown topic with a name that Kafka does not allow is only unknown."""
+        """Whether an unknown topic whose name Kafka does not allow gets no other error than that
+        for unknown topics.
+        """
         self.answers: Mapping[str, Callable[[Asked], Mapping[str, Any]]] = {
             "api_versions": self._api_versions,
             "metadata": self._metadata,

@@ -58,9 +58,10 @@ class Waiter(asyncio.Event):
         watched: "Iterable[set[Waiter]]",
         wait_s: float,
     ) -> _T | None:
-        """Attempts now, and each time this is set, until there is a result; None after the time.
+        """Calls `attempt` now, and each time this event is set, until it returns a result. Returns
+        that result; None after `wait_s`.
 
-        The waiter is in the `watched` sets, whose owners set it, meanwhile.
+        Meanwhile, this waiter is in the `watched` sets, whose owners set the event.
         """
         for each in watched:
             each.add(self)

@@ -436,7 +436,7 @@ class Server:
     # Time -----------------------------------------------------------------------------------------
 
     def advance(self, ms: int, *, heartbeats: bool = True) -> None:
-        """Moves the clock by `ms`, and runs each deadline in that time when it is due.
+        """Moves the clock by `ms`, and runs each deadline that falls in that time when it is due.
 
         With `heartbeats`, members with a connection count as sending heartbeats meanwhile, so only
         the sessions of clients that left or were cut off expire.

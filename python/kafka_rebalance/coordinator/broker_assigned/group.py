@@ -44,7 +44,7 @@ class StateNumber(IntEnum):
 
 
 class ReconciliationState(StateNumber):
-    """STABLE, or whether a member waits for its own revocations or for those of other members."""
+    """Whether a member is STABLE, or waits for its own revocations or those of other members."""
 
     STABLE = 0
     UNREVOKED_PARTITIONS = 1
@@ -167,7 +167,7 @@ class AssigningGroup(Mutable, Generic[_Member, _Target]):
         """Called after a failed append: undoes changes of fields that no record contains."""
 
     def keep_unlogged(self, before: Any) -> None:
-        """Called on a restored group: copies from `before` the fields that no record contains."""
+        """Called on a restored group; `before`, the group it replaces, has the unlogged fields."""
 
     def must_refresh(self, now_ms: int) -> bool:
         """Returns whether the metadata of the topics must be read again; see `refresh_at`."""

@@ -80,7 +80,7 @@ def stepped(
 def updated(
     member: _Member, event: Received, request: Any, fields: Sequence[str], **new: Any
 ) -> _Member:
-    """Returns the member with fields of the request (None and -1: unchanged) and those in `new`."""
+    """Returns the member with `new`, and with the request's `fields` (None and -1: unchanged)."""
     sent = {name: getattr(request, name) for name in fields}
     changed = {name: value for name, value in sent.items() if value is not None}
     if changed.get("rebalance_timeout_ms") == UNCHANGED_MS:

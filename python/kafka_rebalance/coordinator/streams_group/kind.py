@@ -131,7 +131,7 @@ def _shown(tasks: GroupTasks) -> streams.DescribedTasks:
 
 
 def _epochs(role: Role, without: int) -> dict[Task, int]:
-    """Returns active tasks with their epochs; `without` is used if the record contains none."""
+    """Returns active tasks with their epochs; if the record has no epochs, each gets `without`."""
     found: dict[Task, int] = {}
     for name, numbers, epochs in role:
         if epochs is None or len(epochs) != len(numbers):
@@ -141,7 +141,9 @@ def _epochs(role: Role, without: int) -> dict[Task, int]:
 
 
 def _contains(assigned: Collection[Task], owned: streams.TaskList | None) -> bool:
-    """Returns whether all owned tasks are assigned, and each listed subtopology has such a task."""
+    """Returns whether all owned tasks are assigned, and each listed subtopology has an assigned
+    task.
+    """
     if owned is None:
         return False
     names = {name for name, _ in assigned}

@@ -187,7 +187,7 @@ class Leading:
         self._read = self._last = None
 
     def _without_repeated(self, members: tuple[Member, ...]) -> tuple[Member, ...]:
-        """Returns the members without the claims that a third answer would withhold.
+        """Returns the members without the claims that they repeat after two answers against them.
 
         A member that missed an answer still claims what it had, so one such claim is not an error.
         An answer that did not reach even its leader does not count.

@@ -234,7 +234,8 @@ def _by_range(
 
 
 def without_claimed(target: LegalAnswer, members: Sequence[Member]) -> LegalAnswer:
-    """Returns the target without partitions that another member claims and the new owner does not.
+    """Returns the target without partitions that another member claims, but the new owner does not
+    claim.
     """
     claims = {member.member_id: set(member.owned_partitions) for member in members}
     claimed = set().union(*claims.values())

@@ -96,7 +96,7 @@ class FollowedCluster:
         self._listener, self._is_wanted = listener, is_wanted
         self._problems: dict[str, str] = {}
         self._has_begun = False
-        self._states: dict[str, str | None] = {}  # states after the last rebalance, as lines
+        self._states: dict[str, str | None] = {}  # after each group's last rebalance, as JSON
         self._looks: dict[str, int] = {}
         self._between: dict[str, tuple[int, float]] = {}
         self._history = FollowedHistory(is_wanted)

@@ -235,7 +235,7 @@ def _finding(kind: str, number: int) -> Sample:
 def _one_more(group: GroupSpec) -> Iterator[Sample]:
     try:
         now, *more = scale(group, [len(group.members) + 1], samples=0).counts
-    except GroupError:  # no plan plays this group
+    except GroupError:  # no plan can play this group
         return
     for count in more:
         for name in ("fullest", "moves", "stops"):

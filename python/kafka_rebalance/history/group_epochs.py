@@ -117,7 +117,7 @@ class GroupEpochs:
     def _begin(self) -> None:
         self._members: dict[str, AnyMember] = {}
         self._clients: dict[str, _Client] = {}  # the client of each present or former member
-        self._rewritten: dict[str, None] = {}  # members whose record was written after the epoch
+        self._rewritten: dict[str, None] = {}  # members whose record was written after the epoch's
         self._most = 0  # the largest number of members so far
         self._targets: dict[str, AnyTarget] = {}
         self._old: dict[str, AnyTarget] = {}  # the targets of the previous epoch

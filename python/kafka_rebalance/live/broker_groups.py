@@ -101,8 +101,9 @@ def broker_line(group: wire.BrokerGroup, topics: Iterable[str]) -> dict[str, Any
     named, members = sorted(topics), tuple[wire.BrokerMember, ...](group.members)
     patterns = {one.topic_regex for one in group.members}
     has_names = any(one.subscribed_topic_names for one in group.members)
-    # A broker treats such subscriptions as different, even if their topics are equal. A line
-    # contains only topic names: equal ones would select the algorithm for equal subscriptions.
+    # To a broker, different patterns, or a pattern and names, are different subscriptions even if
+    # their topics are equal. A line contains only topic names: if these were equal, a plan would
+    # take the algorithm for equal subscriptions.
     if has_pattern(group) and (len(patterns) > 1 or has_names):
         raise GroupError("members", "different patterns, or patterns and names: not predicted")
     return {

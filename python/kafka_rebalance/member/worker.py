@@ -68,12 +68,12 @@ class Worker(GroupMember):
     newest: Configuration = Configuration()
     joined_with: Configuration = Configuration()
     configuration: Configuration = Configuration()
-    has_read: bool = False  # the topic was read to its end, before the first join
+    has_read: bool = False  # the configuration was read once, before the first join
     is_reconfigured: bool = False  # connectors or tasks have changed, so a rebalance is needed
     reconfigured: set[str] = field(default_factory=set)  # connectors whose tasks must restart
     # Connectors that were deleted and created again before the herder applied the deletion
     recreated: set[str] = field(default_factory=set)
-    assignment: wire.ConnectAssignment | None = None  # the last one received
+    assignment: wire.ConnectAssignment | None = None  # the last assignment received
     work: Work | None = None  # assigned work; None before the first, after `give_up` and `_lose`
     running: Work = NOTHING  # started and not yet stopped
     is_resolved: bool = True  # all assigned work is started

@@ -43,16 +43,16 @@ Step = Callable[[], object]
 # Maps an op to its request, and to the request's version if the command has no `v`.
 REQUESTS: dict[str, tuple[type[Request], int | None]] = {
     "join": (classic.JoinGroup, 9),
-    "sync": (classic.SyncGroup, 4),  # from 5 on, protocol type and name are mandatory
+    "sync": (classic.SyncGroup, 4),  # from version 5 on, protocol type and name are mandatory
     "hb": (classic.Heartbeat, None),
     "leave": (classic.LeaveGroup, None),
     "commit": (offsets.OffsetCommit, 9),
-    "txncommit": (offsets.TxnOffsetCommit, 3),  # from 6 on, an absent group has its own error
+    "txncommit": (offsets.TxnOffsetCommit, 3),  # version 6: an absent group has its own error
     "endtxn": (offsets.EndTransaction, None),
     "fetch": (offsets.OffsetFetch, None),
     "delete_offsets": (offsets.OffsetDelete, None),
     "delete_group": (classic.DeleteGroups, None),
-    "describe": (classic.DescribeGroups, 5),  # from 6 on, an absent group is an error
+    "describe": (classic.DescribeGroups, 5),  # from version 6 on, an absent group is an error
     "list": (classic.ListGroups, None),
     "chb": (broker_assigned.ConsumerGroupHeartbeat, 1),
     "cdescribe": (broker_assigned.ConsumerGroupDescribe, None),

@@ -190,13 +190,13 @@ class Connections:
             writer.transport.abort() if writer.transport.get_write_buffer_size() else writer.close()
 
     def _watch(self, task: asyncio.Task[None], connection: _Connection) -> None:
-        """Closes a connection that waits too long; its timer is not set again at each request."""
+        """Closes a connection that waits too long, or else sets a timer that calls this again."""
         now = time.monotonic()
         if now >= connection.until:
             task.cancel()
             return
-        # `until` can be set anew before the timer ends: at least `request_s` or `idle_s` from then.
-        # So the new time is not before the timer's end.
+        # A request can move `until` meanwhile, but only to a time after this timer's end: at least
+        # `request_s` or `idle_s` later than the request.
         wait = min(connection.until - now, self.limits.request_s, self.limits.idle_s)
         loop = asyncio.get_running_loop()
         connection.timer = loop.call_later(wait, self._watch, task, connection)

@@ -126,7 +126,7 @@ class PartitionLog:
         return self._add(batch)
 
     def restore(self, batch: Batch) -> int:
-        """Appends a batch, or a marker, that was in the log before."""
+        """Appends a batch, or a marker, that was in the log before a restart."""
         if batch.is_control:
             return self.end_transaction(batch, is_commit(batch))
         return self._add(batch)

@@ -238,7 +238,7 @@ class Server:
         self._handle(events.PartitionsDeleted(topics=gone))
 
     async def _transact(self, asked: Asked, host: str) -> Mapping[str, Any] | None:
-        """Answers a request about a transaction; None for another request."""
+        """Returns the answer to a request about a transaction; None for any other request."""
         ended = None
         match asked.api:
             case "init_producer_id":

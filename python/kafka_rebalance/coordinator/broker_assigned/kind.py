@@ -57,7 +57,7 @@ class BrokerAssigned(Recorded):
     deadline_kinds: ClassVar[tuple[str, ...]] = (SESSION, REBALANCE)
     no_target: ClassVar[Any] = NO_TARGET
     refuse_fields: Callable[[Shard, Any, int | None], ErrorCode]
-    """Returns the error of a heartbeat's fields (in its version); NONE if they are valid."""
+    """Returns the error of the fields of a heartbeat in this version; NONE if they are valid."""
     beat: Callable[[Shard, Received, Any], None]
     """Answers the heartbeat of a member that joins or stays."""
     owns_only_assigned: Callable[[Any, Any], bool]

@@ -43,7 +43,9 @@ def known_member(
 def check_epoch(
     member: AssignedMember, epoch: int, owns_only_assigned: Callable[[], bool] = lambda: True
 ) -> None:
-    """Raises RequestRefused unless the epoch is the member's, or the previous one, sent late."""
+    """Raises RequestRefused unless the epoch is the member's present or, if it has missed a
+    response, its previous one.
+    """
     is_late = epoch == member.previous_member_epoch and owns_only_assigned()
     if epoch > member.member_epoch or (epoch < member.member_epoch and not is_late):
         raise RequestRefused(ErrorCode.FENCED_MEMBER_EPOCH)
@@ -61,7 +63,7 @@ def is_blank(text: str | None) -> bool:
 
 
 class RequestRefused(ValueError):
-    """Ends the handling of a request; nothing is appended."""
+    """Raised to refuse a request: ends its handling, and nothing is appended."""
 
     def __init__(self, error: ErrorCode) -> None:
         super().__init__(str(error))

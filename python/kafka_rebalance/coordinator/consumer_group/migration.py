@@ -56,7 +56,7 @@ def upgrade(state: Shard, classic: Group, records: log.Records) -> ConsumerGroup
 
 
 def _consumer_group(group: Group, cluster: ClusterTopics) -> ConsumerGroup:
-    if group.members and group.protocol_name is None:  # no metadata, so Kafka fails
+    if group.members and group.protocol_name is None:  # Kafka finds no metadata, and fails
         raise RequestRefused(ErrorCode.UNKNOWN_SERVER_ERROR)
     epoch = group.generation_id
     new = ConsumerGroup(group.group_id, epoch=epoch, assignment_epoch=epoch)

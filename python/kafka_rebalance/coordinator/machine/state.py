@@ -121,7 +121,7 @@ class Shard(Mutable):
     durable: dict[str, AnyGroup | None] = field(default_factory=dict)
     cluster: ClusterTopics = field(default_factory=ClusterTopics)
     revocations: dict[DeadlineKey, int] = field(default_factory=dict)
-    resolving: set[str] = field(default_factory=set)  # groups whose PatternsDue is on its way
+    resolving: set[str] = field(default_factory=set)  # groups whose PatternsDue the host still has
     created: list[Created] = field(default_factory=list)
     removed: list[AnyGroup] = field(default_factory=list)  # groups removed since the last append
     offsets: Offsets = field(default_factory=Offsets)

@@ -168,7 +168,7 @@ def _answer(
 
 
 def next_epoch(state: Shard, change: EpochChange) -> EpochChange:
-    """Returns the change; its epoch is the next one if names, partitions or metadata changed."""
+    """Returns the change, with the next epoch if topic names, partitions or metadata changed."""
     # 3.
     group, old, new = change.group, change.old, change.member
     is_new = new.subscribed_topic_names != old.subscribed_topic_names

@@ -258,7 +258,7 @@ def _kinds(before: GroupSpec, after: GroupSpec, back: Mapping[str, str]) -> list
 
 
 def _few(kinds: Sequence[list[Edit]]) -> list[Edit]:
-    """Returns the changes; while there are more than `_MOST`, those of the next kind are merged."""
+    """Returns the changes; while there are more than `_MOST`, all of the next kind become one."""
     few = list(kinds)
     for at, edits in enumerate(few):
         if sum(map(len, few)) > _MOST and len(edits) > 1:

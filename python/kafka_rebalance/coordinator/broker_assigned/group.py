@@ -167,7 +167,7 @@ class AssigningGroup(Mutable, Generic[_Member, _Target]):
         """Called after a failed append: undoes changes of fields that no record contains."""
 
     def keep_unlogged(self, before: Any) -> None:
-        """Called on a restored group: copies the unlogged fields of the group `before` it."""
+        """Called on a restored group: copies unlogged fields from `before`, the replaced group."""
 
     def must_refresh(self, now_ms: int) -> bool:
         """Returns whether the metadata of the topics must be read again; see `refresh_at`."""

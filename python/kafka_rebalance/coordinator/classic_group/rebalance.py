@@ -149,7 +149,7 @@ def fall_silent(state: Shard, group: Group, member_id: str, since_ms: int) -> No
 
 
 def remove(state: Shard, group: Group, member: ClassicGroupMember) -> None:
-    """Removes a member and refuses its parked requests; Kafka does not answer a SyncGroup then."""
+    """Removes a member and refuses its parked requests: unlike Kafka, even a parked SyncGroup."""
     state.refuse_parked(group, member, ErrorCode.UNKNOWN_MEMBER_ID)
     group.remove(member.member_id)
 

@@ -76,7 +76,7 @@ Counts = dict[str, SubscriptionCount]
 
 
 def is_homogeneous(patterns: Iterable[int], counts: Counts, members: int) -> bool:
-    """Returns whether all subscriptions are equal; `patterns` are the members of each pattern."""
+    """Returns whether all subscriptions are equal; `patterns` is each pattern's member count."""
     users = next(iter(patterns), None)
     if users is None:
         return all(count.by_name == members for count in counts.values())

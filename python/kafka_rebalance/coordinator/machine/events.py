@@ -254,7 +254,7 @@ class Answer(Continuation):
 
 
 class Retry(Continuation):
-    """If the append fails, the deadline that led to it is armed again, for 500 ms later."""
+    """If the append fails, the deadline that led to it is armed again, to pass 500 ms later."""
 
     key: DeadlineKey
     revocation: int | None  # the epoch that the passed deadline took from `revocations`

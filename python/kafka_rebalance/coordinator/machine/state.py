@@ -269,8 +269,8 @@ class Shard(Mutable):
         self.removed.append(group)
 
     def durable_group(self, group_id: str) -> AnyGroup | None:
-        """Returns the group as the log has it: None before its first record is durable, or after
-        its tombstone is.
+        """Returns the group; None if its first record is not durable yet, or if its tombstone is
+        durable already.
         """
         offsets = self.offsets.durable(group_id)
         for write in self.writes.values():

@@ -117,7 +117,7 @@ def commit(state: AsyncMembership, partitions: Partitions) -> SentRequest | None
 
 
 def commit_answered(state: AsyncMembership, sent: SentRequest, error: ErrorCode) -> None:
-    """Handles the response to a commit; a commit before a revocation is tried again."""
+    """Handles the response to a reconciliation's commit, which is repeated after some errors."""
     running = state.reconciliation
     if running is None or sent is not running.commit:
         return

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Kafka's eager assignors, for aiokafka's setting `partition_assignment_strategy`.
+"""Kafka's eager assignors, and this project's own two, for aiokafka's setting
+`partition_assignment_strategy`.
 
 The setting takes classes, as for aiokafka's own assignors, or instances. aiokafka does not pass its
 `client_rack` to assignors, so the rack (KIP-881) is a parameter of the instance:

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Follows all groups of a cluster in two threads, and reports their rebalances to a listener.
 
-1. All groups are described every few seconds; an unchanged group needs nothing else.
+1. All groups are described every `every_s` seconds; an unchanged group needs nothing else.
 2. The records of `__consumer_offsets` are read, if this user may read them. The records that exist
    at the start show the groups' states; each later record is a rebalance. For broker-assigned
    groups, and for all groups if the records cannot be read, a rebalance is a difference between two
    descriptions.
-3. If a broker does not answer, the next broker is read, from the record after the last one read.
-   Groups that no broker lists meanwhile are not forgotten.
+3. If a broker does not answer, reading goes on as soon as one does, after the last record that was
+   read. Groups that no broker lists meanwhile are not forgotten.
 """
 
 import threading

@@ -5,8 +5,8 @@ Consumer groups (KIP-848), share groups (KIP-932) and streams groups (KIP-1071) 
 the same kinds: of the epoch, its members, their targets and their current assignments. A heartbeat
 that changes the group writes the member's record and the new epoch. Targets for the epoch follow at
 once, or with a heartbeat within the assignment interval; if another epoch comes first, this one has
-no targets of its own. Then each record of a member's current assignment shows its way to the
-target. So:
+no targets of its own. Then each record of a member's current assignment shows one of the member's
+steps to its target. So:
 
 1. An epoch's record opens a generation with the members of that moment.
 2. The record of the targets' epoch completes it, or the next epoch does. `GroupHistory` compares it

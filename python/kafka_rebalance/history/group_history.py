@@ -10,8 +10,8 @@
 4. A new assignor is a switch; if a member's topics change, it is a resubscription. A partition
    number above all that were ever assigned or claimed shows that partitions were added.
 5. A cooperative member that claimed partitions which the last record did not assign to it must join
-   again. If it claimed them because it had missed the assignment before, the leader's answers alone
-   would not have caused this rebalance.
+   again. If it claimed them because it had missed the assignment before the last one, the leader's
+   answers alone would not have caused this rebalance.
 6. If nothing differs, a member asked for the rebalance. If a topic is assigned only now, the leader
    learned of it late, which is a follow-up. Any such rebalance within two seconds of the previous
    one is a follow-up, too. Its reason can be that a topic lost its last subscriber, that a new
@@ -445,7 +445,7 @@ def _back(back: Sequence[BackMember], now: RecordedGeneration) -> Cause:
 
 
 def _missed(before: RecordedGeneration, now: RecordedGeneration) -> dict[str, int]:
-    """Returns member id -> generation, for cooperative members that missed that assignment.
+    """Returns member id -> generation, for cooperative members that missed its assignment.
 
     A busy member sends SyncGroup only when another member has revoked and joined again. The broker
     then answers REBALANCE_IN_PROGRESS, and the busy member still claims the partitions that it

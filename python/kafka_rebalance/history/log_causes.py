@@ -6,7 +6,8 @@ the group since the previous such line belong to that record, even those about g
 record. Then:
 
 1. if a member is missing, its own line shows whether it left or its session expired. A line about a
-   leave may come before or after the rebalance that it causes, so the member id decides;
+   leave may come before or after the rebalance that the leave causes, so the line is matched by the
+   member id;
 2. a member that came and went between two records appears only in lines, and yields a cause
    "joined";
 3. a rebalance in which no member came or went has the reason that the first rejoining member sent.

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Connects kafka-python's clients to a cluster, or reports why this is not possible.
 
-kafka-python tries to connect until its timeout, and drops the reasons. This module keeps the
-last reason, makes no further attempt if it would fail for the same reason, and removes secrets from
-the debug log. The caller's wait ends when no broker has answered for the client's
-`request_timeout_ms`. kafka-python itself has no deadline for a TLS handshake, and begins a new
-deadline with each attempt.
+kafka-python tries to connect until its timeout, and drops the reasons why attempts failed. This
+module keeps the last reason, makes no further attempt if that would fail for the same reason, and
+removes secrets from the debug log. The caller's wait ends when no broker has answered for the
+client's `request_timeout_ms`. kafka-python itself has no deadline for a TLS handshake, and begins a
+new deadline with each attempt.
 """
 
 import atexit

@@ -2,7 +2,8 @@
 """Answers about the cluster: its topics and its brokers.
 
 One process stands for all brokers: each has a node id and perhaps a rack, and all have the same
-address. Broker 1 coordinates all groups. A topic without racks has its replicas on broker 1.
+address. Broker 1 coordinates all groups, until `move_coordinator` makes a new broker, with another
+port, the coordinator. A topic without racks has its replicas on broker 1.
 """
 
 import json

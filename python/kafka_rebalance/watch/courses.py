@@ -23,8 +23,8 @@ A group without members has no target, so the last member leaves in the same par
 
 Members that stay have the instance id, rack and process id of the second state from the beginning.
 A topic that the second state lacks was deleted if a member still subscribes to it; a topic that the
-first state lacks was created if a member of it subscribed to it. Any other topic exists from the
-beginning, because a state contains only topics that members read or own.
+first state lacks was created if a member of the first state subscribed to it. Any other topic
+exists from the beginning, because a state contains only topics that members read or own.
 
 If there are more than `_MOST` changes, all changes of one kind become one change. All members leave
 together, then all topics change together, then all subscriptions; last, members join one after

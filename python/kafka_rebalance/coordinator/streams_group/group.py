@@ -7,7 +7,7 @@
     active               task -> process that has it, or still has to revoke it
     standby, warmup      task -> the processes that have it
 
-Records change a group. No record contains these fields: `unlogged`; `refresh_at`;
+Records change a group, except for these fields, which no record contains: `unlogged`; `refresh_at`;
 `shutdown_member_id`, the first member that asked to shut the application down.
 
 Source   StreamsGroup.java (Kafka 4.4.0); KIP-1071; docs/behaviour/streams-groups.md.

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The parts that only streams groups have: topology, tasks, initial rebalance delay (KIP-1071).
 
-Quirk    the first heartbeat stores the configured topology in a group object, and then replaces
-         this object with its own records. If no other heartbeat arrives before the initial delay
-         ends, no topology is known and no targets are computed; the next heartbeat computes them.
+Quirk    the first heartbeat stores the configured topology in a group object, which the heartbeat's
+         own records then replace. If no other heartbeat arrives before the initial delay ends, no
+         topology is known and no targets are computed; the next heartbeat computes them.
 Source   GroupMetadataManager (replay, computeDelayedTargetAssignment), StreamsGroup
          (asDescribedGroup, validateOffsetCommit), StreamsGroupMember (Builder,
          asStreamsGroupDescribeMember) (Kafka 4.4.0); docs/behaviour/streams-groups.md.

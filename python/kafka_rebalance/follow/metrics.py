@@ -64,7 +64,7 @@ _SECONDS, _NUMBER = ("rebalance_seconds", "_sum"), ("rebalance_seconds", "_count
 _AT_FIRST: dict[tuple[str, str], float] = {_NUMBER: 0, _SECONDS: 0.0}
 
 Sample = tuple[str, str, float]
-"""A metric family; the name's suffix, with further labels after a space; and the value."""
+"""A metric family, the suffix of the sample's name (further labels after a space), the value."""
 
 
 @dataclass(slots=True)

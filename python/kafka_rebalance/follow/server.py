@@ -121,7 +121,7 @@ def _parameters(parameters: Iterable[tuple[str, str]]) -> dict[str, float]:
 
 
 def http_server(exporter: Exporter, host: str, port: int) -> WSGIServer:
-    """Returns a server that listens; `serve_forever` answers. Errors: OSError."""
+    """Returns a server that listens; its `serve_forever` answers requests. Errors: OSError."""
     scaling = Autoscaling(exporter.followed)
 
     def app(environ: dict[str, Any], start: Callable[..., Any]) -> Iterable[bytes]:

@@ -247,7 +247,7 @@ def _topics(
 
 
 def _difference(one: RecordedGeneration, answer: Owners) -> str:
-    """Returns the first difference from the record; an empty string if there is none."""
+    """Returns the answer's first difference from the record in words; "" if there is none."""
     for member in one.members:
         given = list(member.assignment.partitions) if member.assignment else []
         computed = wire.by_topic(answer.get(member.member_id, ()))

@@ -46,7 +46,7 @@ class DescribeApi(NamedTuple):
 
     api_key: int
     versions: tuple[int, int]
-    """The oldest and the newest version that is read."""
+    """The oldest and the newest version whose response can be read here."""
     response: type[Any]
 
     def read(self, version: int, data: bytes) -> tuple["Described", ...]:

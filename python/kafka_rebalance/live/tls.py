@@ -138,7 +138,7 @@ def _load(context: ssl.SSLContext, file: Path, password: str | None) -> None:
 
 
 def _lines(text: str) -> str:
-    """Adds line breaks to PEM text: they may be missing in a properties file."""
+    """Adds the line breaks that PEM text from a properties file may lack."""
     return _BLOCK.sub(
         lambda block: (
             f"-----BEGIN {block[1]}-----\n"

@@ -21,7 +21,7 @@ MOST_BATCH_BYTES = 1_048_588
 """The largest number of bytes in a batch: the default of Kafka's `message.max.bytes`."""
 NO_PRODUCER = -1
 _START = struct.Struct(">qiibI")
-"""First offset, length of the rest, leader epoch, magic, checksum."""
+"""The header's beginning: first offset, length of the rest, leader epoch, magic, checksum."""
 _REST = struct.Struct(">hiqqqhii")
 """The other fields of the header, as `Batch` names them."""
 _HEADER_BYTES = _START.size + _REST.size

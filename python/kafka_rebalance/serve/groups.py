@@ -138,7 +138,9 @@ class _Topic(NamedTuple):
 
 
 def _named(one: Any, cluster: Cluster) -> _Topic:
-    """Returns the topic of a request's entry; from version 10 on, an entry contains only the id."""
+    """Returns the topic of a request's entry, which from the request's version 10 on has only an
+    id.
+    """
     if hasattr(one, "name"):
         return _Topic(one.name, None)
     found = cluster.find(one)

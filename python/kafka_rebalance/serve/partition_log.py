@@ -241,7 +241,7 @@ class PartitionLog:
         return islice(self._batches, self._index(offset), None)
 
     def aborted(self, offset: int, before: int) -> list[Aborted]:
-        """Returns the aborted transactions with records in a range of offsets."""
+        """Returns the aborted transactions with records from `offset` up to the offset `before`."""
         first = bisect_left(self._aborted, offset, key=attrgetter("last_offset"))
         return [one for one in self._aborted[first:] if one.first_offset < before]
 
@@ -273,7 +273,7 @@ class PartitionLog:
         return None
 
     def newest(self) -> tuple[int, int] | None:
-        """Returns offset and time of the first record with the largest time; None if empty."""
+        """Returns offset and time of the first record with the largest time; None without any."""
         if not self._batches:
             return None
         return self.offset_of(max(one.max_timestamp for one in self._batches))

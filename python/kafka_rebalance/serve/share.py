@@ -182,7 +182,7 @@ class SharePartition:
 
 
 def _join(acquired: list[Acquired], offset: int, deliveries: int) -> None:
-    """Adds an offset: it extends the last row if it follows that row, else it becomes a new row."""
+    """Adds an offset to `acquired`: it extends the last entry, or becomes an entry of its own."""
     if acquired and acquired[-1][1:] == (offset - 1, deliveries):
         acquired[-1] = acquired[-1]._replace(last_offset=offset)
     else:

@@ -255,7 +255,7 @@ class BrokerAssigned(Recorded):
         }
 
     def more_described(self, state: Shard, group: Any) -> dict[str, Any]:
-        """Returns the fields of a description that only this kind has."""
+        """Returns the fields that only the descriptions of this kind have."""
         return {}
 
     # Offsets --------------------------------------------------------------------------------------

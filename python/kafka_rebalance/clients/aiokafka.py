@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Kafka's eager assignors, for aiokafka's setting `partition_assignment_strategy`.
+"""Kafka's eager assignors, and this project's own two, for aiokafka's setting
+`partition_assignment_strategy`.
 
 The setting takes classes, as for aiokafka's own assignors, or instances. aiokafka does not pass its
 `client_rack` to assignors, so the rack (KIP-881) is a parameter of the instance:
@@ -49,7 +50,7 @@ class _Subscription(ConsumerProtocolMemberMetadata):  # type: ignore[misc]
 
 
 class _OfBoth:
-    """A method that can be called on the class and on an instance; aiokafka does either."""
+    """A method that can be called on the class and on an instance, as aiokafka may do either."""
 
     def __init__(self, function: Callable[..., Any]) -> None:
         self._function = function

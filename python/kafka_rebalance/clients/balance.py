@@ -10,9 +10,10 @@ Each rebalance is answered in these steps:
 2. Otherwise `balanced` or `weighted` computes a new target. `weighted` without fresh weights takes
    nothing from an owner; it spreads partitions without an owner evenly by number. With weights,
    members without any partition first get an even share of the load, whatever the budget: else
-   those that join late would wait for many rebalances. The leader requests that rebalance as soon
-   as it has weights, once for these members. If a new leader finds partitions without an owner,
-   this may be the second round of another leader: with a budget or weights, it takes nothing.
+   those that join late would wait for many rebalances. The leader requests a rebalance for this
+   as soon as it has weights, once for these members. If a new leader finds partitions without an
+   owner, this may be the second round of another leader: with a budget or weights, it takes
+   nothing from an owner.
 3. In a cooperative group, a partition is withheld if its new owner does not claim it and another
    member does, however old that claim is: the other member may still read it. A claim that a member
    repeats after two answers against it is ignored: else the partition would be withheld forever.
@@ -186,7 +187,7 @@ class Leading:
         self._read = self._last = None
 
     def _without_repeated(self, members: tuple[Member, ...]) -> tuple[Member, ...]:
-        """Returns the members without the claims that a third answer would withhold.
+        """Returns the members without the claims that they repeat after two answers against them.
 
         A member that missed an answer still claims what it had, so one such claim is not an error.
         An answer that did not reach even its leader does not count.
@@ -330,7 +331,7 @@ def _keep_reading(leading: "weakref.ref[Leading]", stop: threading.Event) -> Non
 
 
 def _sound(weights: Weights) -> Weights:
-    """Returns only the weights that `weighted` accepts; it treats missing ones as unknown."""
+    """Returns only the weights that `weighted` accepts; it treats the others as unknown."""
     return {
         (topic, partition): weight
         for (topic, partition), weight in weights.items()
@@ -350,7 +351,7 @@ def _with_history(member: Member) -> Member:
 def leading(known: ConsumerMemory, options: PlugInOptions, consumer: Any) -> Leading:
     """Returns the `Leading` of a consumer, made at the first call; `consumer` is its coordinator.
 
-    If that is None, no rebalance is requested. Both clients name the coordinator's method
+    If `consumer` is None, no rebalance is requested. Both clients name the coordinator's method
     `request_rejoin`. aiokafka's has to run in the present event loop, so the thread that reads the
     weights schedules the call there.
     """

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Kafka's assignors as classes for kafka-python 3 and its `partition_assignment_strategy`.
+"""Kafka's assignors, and this project's own two, as classes for kafka-python 3's setting
+`partition_assignment_strategy`.
 
 The setting takes a class, an instance, or a function that returns an instance; each consumer
 remembers its own last assignment. kafka-python does not pass its `client_rack` to assignors, so the

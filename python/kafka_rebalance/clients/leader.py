@@ -33,7 +33,7 @@ log = logging.getLogger("kafka_rebalance.clients")
 
 
 def _with_shown_names(record: logging.LogRecord) -> bool:
-    """Escapes the arguments, because names from other members could forge log lines."""
+    """Escapes a record's arguments: otherwise names from other members could forge log lines."""
     record.args = tuple(shown(str(one)) for one in record.args or ())
     return True
 
@@ -234,7 +234,9 @@ def _by_range(
 
 
 def without_claimed(target: LegalAnswer, members: Sequence[Member]) -> LegalAnswer:
-    """Returns the target without partitions that another member claims but not the new owner."""
+    """Returns the target without partitions that another member claims, but the new owner does not
+    claim.
+    """
     claims = {member.member_id: set(member.owned_partitions) for member in members}
     claimed = set().union(*claims.values())
     return {

@@ -4,7 +4,7 @@
     machine          events, effects, the state, deadlines, appends, loading
     offsets          committed offsets
     classic_group    groups whose leader assigns: `join_group`, and the other requests in `kind`
-    broker_assigned  what all groups whose broker assigns have in common
+    broker_assigned  what all broker-assigned groups have in common
     consumer_group, share_group, streams_group   the kinds of these (KIP-848, 932, 1071)
 
 The classes of requests and responses are in the modules of `kafka_rebalance.wire`.

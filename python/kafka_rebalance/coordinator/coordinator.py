@@ -177,7 +177,7 @@ _HANDLERS: dict[type[Request], _Handler] = {
     classic.DescribeGroups: describe_groups,
     classic.ListGroups: list_groups,
 }
-"""The handlers of requests about any type of group; other requests name theirs in `handler`."""
+"""Handlers for any type of group; a request about one type names its own in `Request.handler`."""
 
 
 def _receive(state: Shard, event: events.Received) -> None:
@@ -191,7 +191,7 @@ def _receive(state: Shard, event: events.Received) -> None:
             case classic.ListGroups(), ErrorCode.NOT_COORDINATOR:
                 response = classic.ListGroupsResponse()  # this coordinator has no groups
             case classic.Heartbeat(), ErrorCode.COORDINATOR_LOAD_IN_PROGRESS:
-                response = classic.HeartbeatResponse()  # no error: sessions cannot expire in a load
+                response = classic.HeartbeatResponse()  # no error: no session expires in a load
         state.respond(event.request_id, response)
         return
     if isinstance(request, classic.FindCoordinator):

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Follows all groups of a cluster in two threads, and reports their rebalances to a listener.
 
-1. All groups are described every few seconds; an unchanged group needs nothing else.
+1. All groups are described every `every_s` seconds; an unchanged group needs nothing else.
 2. The records of `__consumer_offsets` are read, if this user may read them. The records that exist
    at the start show the groups' states; each later record is a rebalance. For broker-assigned
    groups, and for all groups if the records cannot be read, a rebalance is a difference between two
    descriptions.
-3. If a broker does not answer, the next broker is read, from the record after the last one read.
-   Groups that no broker lists meanwhile are not forgotten.
+3. If a broker does not answer, reading goes on as soon as one does, after the last record that was
+   read. Groups that no broker lists meanwhile are not forgotten.
 """
 
 import threading
@@ -55,7 +55,7 @@ class Listener(Protocol):
         """
 
     def undescribed(self, group_id: str, why: str) -> None:
-        """Called each time a group cannot be described; usually, it is empty or rebalancing."""
+        """Called each time a group cannot be described: usually it is empty or rebalancing."""
 
     def listed(self, group_ids: Set[str]) -> None:
         """Called when all groups have been described; `group_ids` are all groups that exist."""
@@ -90,12 +90,13 @@ class FollowedCluster:
         self._names, self._reads_log, self._engine = names, reads_log, engine
         self.by_records = self._has_no_topic = False
         self.log = FollowedLog(bootstrap_server, configs, names)
-        # The newest descriptions (None: no members), as JSON: objects take eight times the memory.
+        # The groups' newest descriptions (None: no members) as JSON, because objects take eight
+        # times the memory.
         self._lines: dict[str, str | None] = {}
         self._listener, self._is_wanted = listener, is_wanted
         self._problems: dict[str, str] = {}
         self._has_begun = False
-        self._states: dict[str, str | None] = {}  # states after the last rebalance, as lines
+        self._states: dict[str, str | None] = {}  # after each group's last rebalance, as JSON
         self._looks: dict[str, int] = {}
         self._between: dict[str, tuple[int, float]] = {}
         self._history = FollowedHistory(is_wanted)
@@ -194,7 +195,7 @@ class FollowedCluster:
             return
         self._looks[group_id], self._lines[group_id] = look, text
         if is_rebalance or not is_known or not is_described:
-            self._states[group_id] = text  # other descriptions show new topics, not a new state
+            self._states[group_id] = text  # else only topics have changed, and the state is kept
         self._listener.described(group, source)
         if is_rebalance:
             found = from_descriptions(before, group, int(time.time() * 1000), self._engine)
@@ -203,7 +204,7 @@ class FollowedCluster:
     def _source(self, group: GroupSpec) -> str:
         if group.assignor in SERVER_SIDE:
             return DESCRIPTIONS
-        # The first group of a cluster creates the log's topic: wait until it is read.
+        # The first group of a cluster creates the log's topic: wait until the log is read.
         if self._has_no_topic and group.group_id not in self._lines and self.log.has_topic():
             self._log_is_known.clear()
             self._log_is_known.wait(_LOG_S)

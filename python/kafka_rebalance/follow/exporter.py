@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Keeps the metrics of the groups of one cluster, and writes them as a page."""
+"""Keeps the metrics of the groups of one cluster, and writes them as a page in OpenMetrics."""
 
 import threading
 import time
@@ -24,8 +24,9 @@ from .rebalances import FollowedRebalance
 class Exporter:
     """Keeps the metrics of the groups that `is_wanted` accepts, at most `most_groups` of them.
 
-    `on_problem` is called with the part that cannot be read and each new error, and with None when
-    the part is read again. After any error but a ClusterError, that part is not read again.
+    `on_problem` is called with a part of the cluster that cannot be read and each new error of it,
+    and with None when the part can be read again. After any error but a ClusterError, the part is
+    given up.
     `followed` reads the cluster.
     """
 

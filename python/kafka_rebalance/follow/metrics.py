@@ -64,19 +64,23 @@ _SECONDS, _NUMBER = ("rebalance_seconds", "_sum"), ("rebalance_seconds", "_count
 _AT_FIRST: dict[tuple[str, str], float] = {_NUMBER: 0, _SECONDS: 0.0}
 
 Sample = tuple[str, str, float]
-"""A metric family; the name's suffix, with further labels after a space; and the value."""
+"""A metric family, the suffix of the sample's name (further labels after a space), the value."""
 
 
 @dataclass(slots=True)
 class UnreadTime:
-    """The number of partitions that nobody reads `now`, and the partition-`seconds` so far."""
+    """The number of partitions that nobody reads `now`, and the sum of the `seconds` that
+    partitions have been unread so far.
+    """
 
     now: int = 0
     since_ms: int = 0
     seconds: float = 0.0
 
     def becomes(self, number: int, at_ms: int) -> None:
-        """Called when `number` partitions have no reader; `at_ms` can decrease: clocks differ."""
+        """Called if `number` partitions have no reader at `at_ms`, which can be before the last
+        call's time, because clocks differ.
+        """
         self.seconds += self.now * max(0, at_ms - self.since_ms) / 1000
         self.now, self.since_ms = number, max(at_ms, self.since_ms)
 
@@ -109,7 +113,7 @@ class GroupMetrics:
         newest = [each for each in self.recent if each.time_ms >= now_ms - 2 * WINDOW_MS]
         self.patterns = [one for one in find_patterns(newest) if one.kind != _NEVER_WARM]
         self.partitions = row.partitions
-        if row.cause == "probing":  # one per ten minutes, so `newest` holds too few
+        if row.cause == "probing":  # they come every ten minutes, so `newest` holds too few
             runs = (one for one in find_patterns(self.recent) if one.kind == _NEVER_WARM)
             self.patterns += [one for one in runs if one.last_ms == row.time_ms]
         values["last_rebalance_timestamp_seconds", ""] = row.written_ms / 1000
@@ -231,7 +235,7 @@ def _finding(kind: str, number: int) -> Sample:
 def _one_more(group: GroupSpec) -> Iterator[Sample]:
     try:
         now, *more = scale(group, [len(group.members) + 1], samples=0).counts
-    except GroupError:  # no plan plays this group
+    except GroupError:  # no plan can play this group
         return
     for count in more:
         for name in ("fullest", "moves", "stops"):
@@ -251,7 +255,7 @@ def line(name: str, value: float, labels: str = "") -> str:
 
 
 def page(texts: Sequence[Mapping[str, str]]) -> Iterator[str]:
-    """Yields the texts of all groups, family by family, without the end mark."""
+    """Yields the lines of all groups, family by family, without OpenMetrics' end mark."""
     for family, (kind, help) in FAMILIES.items():
         lines = [text[family] for text in texts if family in text]
         if lines:

@@ -84,7 +84,7 @@ def _judged(
     at_most: Mapping[str, int],
     engine: Engine,
 ) -> FollowedRebalance:
-    """Judges a row by the present topics, each cut to its number of partitions in `at_most`."""
+    """Judges a row by the present topics, each cut to at most its partition count in `at_most`."""
     row, before, after = found
     assert after is not None
     try:

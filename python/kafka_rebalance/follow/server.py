@@ -5,7 +5,8 @@
     /healthz       200 while groups are read, else 503 with the reason
     /scale/GROUP   a number of replicas for KEDA's scaler metrics-api, as JSON (`scaling.choose`)
 
-Anybody who reaches the port can read the pages. No page contains a setting of the client.
+Anybody who reaches the port can read the pages. So no page shows the settings of the Kafka client,
+which include passwords.
 
 For an autoscaler, the lag is read from the cluster at each request. The rate of each partition is
 the growth of its end offset since an earlier request, made at least WINDOW_S ago. Until there is
@@ -120,7 +121,7 @@ def _parameters(parameters: Iterable[tuple[str, str]]) -> dict[str, float]:
 
 
 def http_server(exporter: Exporter, host: str, port: int) -> WSGIServer:
-    """Returns a server that listens; `serve_forever` answers. Errors: OSError."""
+    """Returns a server that listens; its `serve_forever` answers requests. Errors: OSError."""
     scaling = Autoscaling(exporter.followed)
 
     def app(environ: dict[str, Any], start: Callable[..., Any]) -> Iterable[bytes]:

@@ -147,7 +147,10 @@ def group_of(key: Key, data: bytes) -> str | None:
 
 
 def read_record(group: GroupHistory, key: Key, record: OffsetsRecord) -> Iterator[Row]:
-    """Yields the row of a classic group's record; a tombstone, which ends the group, has none."""
+    """Yields the row of a classic group's record, or of a conversion to a broker-assigned group.
+
+    A tombstone, which ends the group, has no row.
+    """
     if not isinstance(key, GroupMetadataKey):
         read = read_group_key(record.key)
         if read is None or read.type.role != "METADATA":
@@ -169,7 +172,7 @@ def read_record(group: GroupHistory, key: Key, record: OffsetsRecord) -> Iterato
 
 
 class WholeFrom:
-    """Computes `offset`: from there to the last offset added, no record is missing.
+    """Computes `offset`: no record is missing between it and the last offset that was added.
 
     Compaction removes records. One missing offset does not count: it may be a transaction's marker.
     """
@@ -196,7 +199,7 @@ _SWEEP_RECORDS = 100_000
 
 
 class FollowedRow(NamedTuple):
-    """A row, with the generations of its record and of the group's record before it, if any."""
+    """A row, with the generations of the group's record before it and of its own, if any."""
 
     row: RecordedRebalance
     before: RecordedGeneration | None
@@ -204,7 +207,8 @@ class FollowedRow(NamedTuple):
 
 
 class FollowedHistory:
-    """The histories of the groups that `is_wanted` accepts; memory holds their last generations.
+    """The histories of the groups that `is_wanted` accepts; only the last generation of each is
+    kept in memory.
 
     A deleted group is forgotten when none of its members can come back any more.
     """

@@ -124,7 +124,7 @@ def _event(event: str, fields: dict[str, str], time_ms: int | None) -> Coordinat
     if event == "prepare":
         cause, more = _matched("reasons", fields["reason"]) or (None, {})
         said = _said(more.pop("client", ""))
-        fields = fields | more | fields  # the line's own values count
+        fields = fields | more | fields  # the line's own values override those in its reason
     elif event == "left":
         said = _said(fields.get("reason", ""))
     instance = fields.get("instance1", fields.get("instance"))
@@ -162,7 +162,7 @@ def _expressions(table: str) -> tuple[tuple[str, re.Pattern[str]], ...]:
 
 
 def _unwrapped(line: str) -> tuple[str, int | None]:
-    """Returns a line's text, and the time (ms) of its JSON object if the text contains none."""
+    """Returns a line's text, and its JSON object's time (ms) if the text itself shows no time."""
     if not line.lstrip().startswith("{"):
         return line, None
     try:
@@ -184,7 +184,7 @@ def _json_time(fields: Mapping[str, Any]) -> int | None:
 
 
 def _last_time(text: str) -> int | None:
-    """Returns the last time (ms) in a text: a container's prefix comes before the broker's time."""
+    """Returns the last time (ms) in a text: the broker's own time follows a container's prefix."""
     found = _TIME.findall(text)
     if not found:
         return None

@@ -68,7 +68,9 @@ _Topics = Mapping[str, frozenset[str]]  # member id in the play -> topics
 
 
 class _Event(NamedTuple):
-    """The members and topics from a record on. If not `rebalances`, only `away` has changed."""
+    """The members and topics from a record on. If not `rebalances`, only `away` differs from the
+    event before.
+    """
 
     members: tuple[Member, ...]
     topics: tuple[Topic, ...]

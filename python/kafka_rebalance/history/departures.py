@@ -81,7 +81,9 @@ class CommitsSeen:
         return self._of_member(member)[0]
 
     def usual_ms(self, member: RecordedMember) -> float | None:
-        """Returns the shortest mean time (ms) between commits of a partition; None if unknown."""
+        """Returns the shortest mean time (ms) between the member's commits of one partition; None
+        if unknown.
+        """
         _, usual_ms = self._of_member(member)
         return self.committers.get(member.member_id) if usual_ms is None else usual_ms
 

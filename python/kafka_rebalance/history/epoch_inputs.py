@@ -9,7 +9,8 @@
 3. Every partition of a subscribed topic, and every task, is in the new targets: they show the
    numbers of partitions, and a topic that they lack was deleted or is not read. A share group's
    record lists the partitions that can be read.
-4. If exactly one topic id lacks a name, and exactly one subscribed name lacks an id, they match.
+4. If exactly one topic id lacks a name, and exactly one subscribed name lacks an id, it is the name
+   of that topic.
 """
 
 from collections import Counter
@@ -113,7 +114,7 @@ def topic_of(run: Any, names: Mapping[Uuid, str]) -> str:
 
 
 class EpochInputs(Frozen):
-    """The inputs of a broker's assignor at an epoch, and the `targets` that it computed from them.
+    """The inputs of a broker's assignor at one epoch, and the `targets` that it computed from them.
 
     `members` are in the order in which they joined; `most` is the largest number of members so far.
     `patterns` maps each pattern to the topics that it matched.

@@ -5,8 +5,8 @@ Consumer groups (KIP-848), share groups (KIP-932) and streams groups (KIP-1071) 
 the same kinds: of the epoch, its members, their targets and their current assignments. A heartbeat
 that changes the group writes the member's record and the new epoch. Targets for the epoch follow at
 once, or with a heartbeat within the assignment interval; if another epoch comes first, this one has
-no targets of its own. Then each record of a member's current assignment shows its way to the
-target. So:
+no targets of its own. Then each record of a member's current assignment shows one of the member's
+steps to its target. So:
 
 1. An epoch's record opens a generation with the members of that moment.
 2. The record of the targets' epoch completes it, or the next epoch does. `GroupHistory` compares it
@@ -14,7 +14,7 @@ target. So:
 3. Until the next epoch, the members' current assignments show whom the broker asked to revoke, when
    each had done so, when all had their targets, and how long a partition was between two owners.
 4. If a static member comes back under a new id and nothing else changes, its record is written, but
-   no new epoch. The row is then one of a generation that was written again.
+   no new epoch. Its row counts as a generation that was written again (`again`).
 5. If no record shows why a member is gone, and its client is back in the next epoch, less than a
    quarter of the session timeout later, the member has left.
 
@@ -117,14 +117,14 @@ class GroupEpochs:
     def _begin(self) -> None:
         self._members: dict[str, AnyMember] = {}
         self._clients: dict[str, _Client] = {}  # the client of each present or former member
-        self._rewritten: dict[str, None] = {}  # members whose record was written after the epoch
+        self._rewritten: dict[str, None] = {}  # members whose record was written after the epoch's
         self._most = 0  # the largest number of members so far
         self._targets: dict[str, AnyTarget] = {}
         self._old: dict[str, AnyTarget] = {}  # the targets of the previous epoch
         self._current: dict[str, AnyCurrent] = {}
         self._ready: _Partitions = frozenset()  # partitions whose share state is initialised
         self._state: wire.ShareStateValue | None = None
-        self._added: dict[str, int] = {}  # topics whose new partitions a share group found
+        self._added: dict[str, int] = {}  # grown topic of a share group -> its least size
         self._patterns: dict[str, tuple[str, ...]] = {}
         self._topology: StreamsTopology | None = None
         self._asked: dict[str, tuple[int, int]] = {}  # member -> (must revoke since, how many)
@@ -328,7 +328,9 @@ class GroupEpochs:
             self._history.commits.add(times, task)
 
     def _close(self, next_ms: int | None = None) -> Iterator[Row]:
-        """Yields the row of the last epoch; at `next_ms`, the next one begins."""
+        """Yields the row of the last epoch; `next_ms` is when the next epoch begins, if there is
+        one.
+        """
         if self._open is not None:
             self._complete(self._open.record.timestamp_ms)
         if self._row is None:
@@ -439,7 +441,7 @@ class GroupEpochs:
 
 
 def read_group_key(key: bytes) -> wire.RecordKey | None:
-    """Returns type and group id in a key of a group whose broker assigns; None for other keys."""
+    """Returns type and group id in a key of a broker-assigned group; None for other keys."""
     kind = _TYPES.get(int.from_bytes(key[:2], signed=True)) if len(key) > 3 else None
     length = int.from_bytes(key[2:4], signed=True)
     if kind is None or length < 0:

@@ -10,8 +10,8 @@
 4. A new assignor is a switch; if a member's topics change, it is a resubscription. A partition
    number above all that were ever assigned or claimed shows that partitions were added.
 5. A cooperative member that claimed partitions which the last record did not assign to it must join
-   again. If it claimed them because it had missed the assignment before, the leader's answers alone
-   would not have caused this rebalance.
+   again. If it claimed them because it had missed the assignment before the last one, the leader's
+   answers alone would not have caused this rebalance.
 6. If nothing differs, a member asked for the rebalance. If a topic is assigned only now, the leader
    learned of it late, which is a follow-up. Any such rebalance within two seconds of the previous
    one is a follow-up, too. Its reason can be that a topic lost its last subscriber, that a new
@@ -100,12 +100,12 @@ class GroupHistory:
         self.whole_from = whole_from
         self._gone: dict[tuple[str, ...], list[_Gone]] = {}
         self._deleted_ms: int | None = None  # time of the last tombstone
-        self._by_broker = False  # whether the last record is one of a group whose broker assigns
-        self._classic: RecordedGeneration | None = None  # the last generation, if deleted
+        self._by_broker = False  # whether the last record is one of a broker-assigned group
+        self._classic: RecordedGeneration | None = None  # a deleted classic group's last generation
         self.forget()
 
     def forget(self) -> None:
-        """Called when a group whose broker assigns is deleted."""
+        """Called when a broker-assigned group is deleted."""
         self._before: RecordedGeneration | Callable[[Members], RecordedGeneration] | None = None
         self.members = Members()
         self._before_ms = 0  # time of the last row
@@ -132,7 +132,7 @@ class GroupHistory:
         return self._before is not None
 
     def rest(self, read: Callable[[Members], RecordedGeneration]) -> None:
-        """Drops the last generation from memory; at the next record, `read` reads it again."""
+        """Drops the last generation from memory; `read` decodes it again for the next record."""
         self._before, self.members = read, Members()
 
     def tombstone(self, time_ms: int) -> None:
@@ -417,7 +417,7 @@ def _asked(
 
 
 def _first(now: RecordedGeneration) -> int:
-    """Returns the first generation or, in a broker-assigned group, the first epoch with members."""
+    """Returns a group's first generation or, if broker-assigned, its first epoch with members."""
     return 1 if now.group_type == "classic" else 2
 
 
@@ -445,7 +445,7 @@ def _back(back: Sequence[BackMember], now: RecordedGeneration) -> Cause:
 
 
 def _missed(before: RecordedGeneration, now: RecordedGeneration) -> dict[str, int]:
-    """Returns member id -> generation, for cooperative members that missed that assignment.
+    """Returns member id -> generation, for cooperative members that missed its assignment.
 
     A busy member sends SyncGroup only when another member has revoked and joined again. The broker
     then answers REBALANCE_IN_PROGRESS, and the busy member still claims the partitions that it

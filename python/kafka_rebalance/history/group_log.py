@@ -203,7 +203,8 @@ class Members:
 def read_generation(
     key: Key, record: OffsetsRecord, members: Members | None = None
 ) -> RecordedGeneration:
-    """Reads a group's record; `members` holds the members of the record before, then of this one.
+    """Reads a group's record. `members` holds the members of the record before it, and afterwards
+    those of this record.
 
     Errors: WireError; unreadable bytes of members are not an error.
     """

@@ -6,8 +6,10 @@ the group since the previous such line belong to that record, even those about g
 record. Then:
 
 1. if a member is missing, its own line shows whether it left or its session expired. A line about a
-   leave may come before or after the rebalance that it causes, so the member id decides;
-2. a member that came and went between two records is only in lines: it yields a cause "joined";
+   leave may come before or after the rebalance that the leave causes, so the line is matched by the
+   member id;
+2. a member that came and went between two records appears only in lines, and yields a cause
+   "joined";
 3. a rebalance in which no member came or went has the reason that the first rejoining member sent.
    If it sent none, and the rebalance began soon after the previous record, the rebalance is a
    follow-up (a line shows when a rebalance began, a record only when it ended);
@@ -193,7 +195,7 @@ def _departed(cause: Cause, row: RecordedRebalance, departures: _Departures) -> 
 
 
 def _nearest(rounds: Sequence[tuple[int, RoundLines]], row: RecordedRebalance) -> RoundLines | None:
-    """Returns the lines within 10 s of the record: others may be of a deleted group of this id."""
+    """Returns the lines within 10 s of the record: others may be of an older group with this id."""
     near = min(rounds, key=lambda one: abs(one[0] - row.written_ms), default=None)
     if near is None or abs(near[0] - row.written_ms) > _NEAR_MS:
         return None
@@ -224,7 +226,7 @@ def _causes(
 
 
 def _asked(cause: Cause, asked: CoordinatorEvent, soon_ms: int) -> Cause:
-    """Returns the cause with the first member that rejoined and, if known, its reason."""
+    """Returns the cause, with the member that asked for the rebalance and, if known, its reason."""
     said = asked.said or "not_said"
     who = (asked.member_id,) if asked.member_id else ()
     if kind := _BY_REASON.get(said):

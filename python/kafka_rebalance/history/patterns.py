@@ -144,7 +144,7 @@ def _spared(rows: Sequence[RecordedRebalance], kind: str) -> list[RecordedRebala
     """Returns the rebalances of a storm that the remedy of `kind` would have prevented."""
     if kind == "rejoined":
         return _of_restarts(rows, [one for row in rows for one in row.back])
-    if kind in ("joined", "left"):  # a run of such rows would have been one row
+    if kind in ("joined", "left"):  # with the remedy, a run of such rows would have been one row
         first = [row for row in rows if row.cause != "second round"]
         return [one for before, one in pairwise(first) if before.cause == one.cause == kind]
     sized = kind in _INSTEAD and kind not in _UNSIZED
@@ -248,7 +248,7 @@ def _new_ids(rows: Sequence[RecordedRebalance]) -> Iterator[Pattern]:
 
 
 def away_ms(one: BackMember) -> int:
-    """Returns how long a member was away (ms), from its last commit or the record without it."""
+    """Returns how long (ms) a member was away: since its last commit, or the record without it."""
     return one.absent_ms if one.silent_ms is None else one.silent_ms
 
 

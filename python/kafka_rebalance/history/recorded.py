@@ -50,7 +50,7 @@ _RANK = {kind: rank for rank, kind in enumerate(CAUSES)}
 
 @dataclass(frozen=True, slots=True)
 class Cause:
-    """One cause of a rebalance. `members` are those known to have caused it."""
+    """One cause of a rebalance. `members` are the ids of those known to have caused it."""
 
     kind: str
     certainty: Certainty = "exact"

@@ -27,7 +27,7 @@ _COLUMNS = (*_NUMBERS, "key", "value")
 
 
 def read_records(*paths: str) -> Iterator[OffsetsRecord]:
-    """Yields the records of files, in the files' order; `-` is standard input.
+    """Yields the records of files, in the files' order; the path `-` is standard input.
 
     Errors: GroupError with the file, and the line or the column.
     """

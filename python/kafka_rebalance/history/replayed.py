@@ -22,7 +22,7 @@ shows neither the racks of partitions, nor the fields that a leader ignored.
 
 kafka-python's sticky reads the generation and the partitions in its own user data, and the order of
 topics in a subscription: a record contains all of them. It lacks only the order of a Python set,
-which the class follows if members claim a partition in two generations.
+which this assignor follows if members claim a partition in two generations.
 """
 
 from collections import Counter, defaultdict
@@ -213,7 +213,7 @@ def _replayed(
 
 
 def _assignors(one: RecordedGeneration) -> list[str]:
-    """Returns the known assignors to try for this record; if several, Kafka's comes first."""
+    """Returns the known assignors to try for this record; of several, Kafka's comes first."""
     name = one.protocol or ""
     if one.leader_library == "librdkafka":
         return [own for own in [f"librdkafka/{name}"] if is_known(own)]
@@ -247,7 +247,7 @@ def _topics(
 
 
 def _difference(one: RecordedGeneration, answer: Owners) -> str:
-    """Returns the first difference from the record; an empty string if there is none."""
+    """Returns the answer's first difference from the record in words; "" if there is none."""
     for member in one.members:
         given = list(member.assignment.partitions) if member.assignment else []
         computed = wire.by_topic(answer.get(member.member_id, ()))

@@ -46,7 +46,7 @@ class DescribeApi(NamedTuple):
 
     api_key: int
     versions: tuple[int, int]
-    """The oldest and the newest version that is read."""
+    """The oldest and the newest version whose response can be read here."""
     response: type[Any]
 
     def read(self, version: int, data: bytes) -> tuple["Described", ...]:
@@ -69,7 +69,9 @@ Described = wire.BrokerGroup | streams.DescribedStreamsGroup
 def described_groups(
     admin: Any, coordinator: int, group_type: str, group_ids: Sequence[str]
 ) -> dict[str, Described | GroupError]:
-    """Returns group id -> description, or the error: broker too old, description unreadable."""
+    """Returns group id -> its description, or an error if the broker is too old for the request, or
+    its answer cannot be read.
+    """
     # 1.
     incompatible = importlib.import_module("kafka.errors").IncompatibleBrokerVersion
     api = DESCRIBE_APIS[group_type]
@@ -99,8 +101,9 @@ def broker_line(group: wire.BrokerGroup, topics: Iterable[str]) -> dict[str, Any
     named, members = sorted(topics), tuple[wire.BrokerMember, ...](group.members)
     patterns = {one.topic_regex for one in group.members}
     has_names = any(one.subscribed_topic_names for one in group.members)
-    # A broker treats such subscriptions as different, even if their topics are equal. A line
-    # contains only topic names: equal ones would select the algorithm for equal subscriptions.
+    # To a broker, different patterns, or a pattern and names, are different subscriptions even if
+    # their topics are equal. A line contains only topic names: if these were equal, a plan would
+    # take the algorithm for equal subscriptions.
     if has_pattern(group) and (len(patterns) > 1 or has_names):
         raise GroupError("members", "different patterns, or patterns and names: not predicted")
     return {
@@ -189,7 +192,7 @@ def group_sessions(
 
 
 def _settings(admin: Any, names: Mapping[str, Collection[str]]) -> dict[str, dict[str, str]]:
-    """Returns group -> name -> value, of the settings that `names` lists for each group."""
+    """Returns group -> name of a setting -> value, for the settings that `names` lists by group."""
     resource = importlib.import_module("kafka.admin").ConfigResource
     wanted = [resource("GROUP", group_id, [*of]) for group_id, of in names.items()]
     read = admin.describe_configs(wanted, config_filter="all") if wanted else {}

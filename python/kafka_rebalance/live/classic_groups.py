@@ -6,8 +6,8 @@ The description contains the bytes that members wrote as subscriptions and leade
 
 The field `application` of a classic Kafka Streams group (docs/streams-classic.md) holds the bytes
 that threads sent and were assigned, the partitions of their topics and of the changelogs
-`<group>-…-changelog`, and the ends of the changelogs. It also holds the group's committed offsets:
-the ends of source topics that are changelogs too.
+`<group>-…-changelog`, and the ends of the changelogs. It also holds the group's committed offsets,
+which count as the ends of source topics that are changelogs, too.
 
 Source   Kafka's DescribeGroups, Metadata, ListOffsets, OffsetFetch and ConsumerProtocol messages;
          ConsumerCoordinator.metadata and onJoinPrepare, AbstractCoordinator.Generation
@@ -133,8 +133,9 @@ def subscribed_protocol(
     claims those that it keeps. But a member without partitions claims none either. `sent` are the
     members as they joined, `assigned` is the number of partitions that they were then assigned. A
     member *rejoined* if it sent a generation, and neither this one nor one in its user data is
-    negative: it had an assignment before. If the next rebalance begins before a member's SyncGroup
-    is answered, the member sends that generation although it was assigned nothing in it.
+    negative: it had an assignment before. There is one exception: if the next rebalance begins
+    before a member's SyncGroup is answered, the member sends the generation of the interrupted
+    rebalance, in which it was assigned nothing.
 
     1. None under an eager assignor, and if no member's client allows lists that mix eager and
        cooperative assignors.
@@ -193,8 +194,8 @@ def subscribed_topics(group: Any) -> list[str]:
 def application_field(
     admin: Any, group: Any, topics: DescribedTopics, changelogs: Sequence[str]
 ) -> _Line:
-    """Returns the field. The ends are None if a broker does not report one of them: then a leader,
-    too, uses its fallback assignor.
+    """Returns the field `application`. Its ends are None if a broker does not report one of them:
+    then a leader, too, uses its fallback assignor.
     """
     names = [one for one in subscribed_topics(group) if topics.partitions(one)]
     counts = {one: topics.partitions(one) for one in (*names, *changelogs)}

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Connects kafka-python's clients to a cluster, or reports why this is not possible.
 
-kafka-python tries to connect until its timeout, and drops the reasons. This module keeps the
-last reason, makes no further attempt if it would fail for the same reason, and removes secrets from
-the debug log. The caller's wait ends when no broker has answered for the client's
-`request_timeout_ms`. kafka-python itself has no deadline for a TLS handshake, and begins a new
-deadline with each attempt.
+kafka-python tries to connect until its timeout, and drops the reasons why attempts failed. This
+module keeps the last reason, makes no further attempt if that would fail for the same reason, and
+removes secrets from the debug log. The caller's wait ends when no broker has answered for the
+client's `request_timeout_ms`. kafka-python itself has no deadline for a TLS handshake, and begins a
+new deadline with each attempt.
 """
 
 import atexit
@@ -38,7 +38,9 @@ next address is tried, too.
 _ENDED = "socket disconnected"
 
 _PAUSE_S = 1.0
-"""Requests within this many seconds count as attempts of one request, with one deadline."""
+"""A request that begins at most this many seconds after the end of the last one counts as another
+attempt of it, with the same deadline.
+"""
 
 _STOP_MS = 500
 """The ms to wait for the client's thread, which may be in a look-up without a time limit."""
@@ -151,7 +153,7 @@ _LAST_PORT = 2**16 - 1
 
 
 class _Silence:
-    """Runs a client's requests; raises `too_late` if no answer comes for `most_s` seconds."""
+    """Runs a client's requests; raises `too_late` if no broker answers for `most_s` seconds."""
 
     def __init__(self, net: Any, too_late: type[Exception], most_s: float) -> None:
         self._net, self._too_late, self._most_s = net, too_late, most_s

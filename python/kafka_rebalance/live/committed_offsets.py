@@ -83,8 +83,8 @@ def partition_ends(
 def read_ends(
     admin: Any, partitions: Iterable[tuple[str, int]], isolation: str = "READ_UNCOMMITTED"
 ) -> dict[TopicPartition, int]:
-    """Returns the ends; the leader of a Kafka Streams application reads them with READ_UNCOMMITTED,
-    so that open transactions count.
+    """Returns the partitions' ends. The default `isolation` is that of the leader of a Kafka
+    Streams application: open transactions count.
     """
     asked = [kafka_module().TopicPartition(*tp) for tp in partitions]
     ends, _ = read_offsets(admin, _leaders(admin, asked), asked, isolation)
@@ -110,8 +110,8 @@ def read_offsets(
     isolation: str = "READ_COMMITTED",
     spec: str = "LATEST",
 ) -> tuple[dict[Any, int], set[int]]:
-    """Returns partition -> end, or its first offset if `spec` is EARLIEST; and the ids of leaders
-    that do not answer, with `NO_LEADER`.
+    """Returns partition -> end, or its first offset if `spec` is EARLIEST; and a set of `NO_LEADER`
+    and the ids of leaders that do not answer.
     """
     offsets = importlib.import_module("kafka.protocol.consumer.offsets")
     errors = importlib.import_module("kafka.errors")

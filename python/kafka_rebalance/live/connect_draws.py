@@ -29,7 +29,7 @@ ConnectChange = tuple[frozenset[Item], frozenset[Item]]
 
 
 class Varying(Frozen):
-    """The items that a worker starts (or stops) in one round, where draws differ.
+    """The items that a worker starts (or stops) in one round, if they differ between draws.
 
     In each draw, these are `least` to `most` items: all in `sure`, and some in `maybe`.
     """

@@ -9,8 +9,9 @@ commits no offset and creates no topic. Groups are described at slightly differe
 Order    groups as `group_ids` lists them, else by name; members as the coordinator lists them,
          which is the order in which the leader receives them; partitions as the leader assigned
          them.
-Errors   a group that cannot be read is a line with `error`; so is each cause that groups are
-         missing (`offsets_log.py`), with `group_id` null. ClusterError for the whole cluster.
+Errors   a group that cannot be read is a line with `error`. Each reason why the brokers do not list
+         all groups (`offsets_log.py`) is such a line, too, with `group_id` null. ClusterError if
+         the cluster cannot be read.
 Source   Kafka's DescribeGroups, ListGroups, Metadata and ConsumerProtocol messages.
 """
 
@@ -188,7 +189,9 @@ def topic_lines(
 
 
 def why_unlisted(error: str) -> str:
-    """Returns a text with the brokers that are down, if this may be the error's cause; else ""."""
+    """Returns a text with the brokers that are down, if they may be the cause of the error that a
+    group is not listed; else "".
+    """
     beginning = f"group_id: {_NOT_LISTED}; "
     return error.removeprefix(beginning) if error.startswith(beginning) else ""
 
@@ -311,7 +314,7 @@ class _Reader:
         return described
 
     def _assigned_by_broker(self, groups: Mapping[str, Listed]) -> dict[str, _Line | GroupError]:
-        """Returns group id -> line or error, for groups whose broker assigns."""
+        """Returns group id -> line or error, for broker-assigned groups."""
         alike: dict[tuple[int, str], list[str]] = {}
         for group_id, one in groups.items():
             if one.is_assigned_by_broker:

@@ -47,7 +47,7 @@ def other_group(
     leaderless: list[TopicPartition] = []
 
     def lags(partitions: Iterable[TopicPartition]) -> Lags:
-        # None: all partitions with a committed offset
+        # None stands for all partitions with a committed offset.
         asked = {group_id: partitions if described.members else None}
         return group_lags(
             bootstrap_server, asked, configs=configs, on_leaderless=leaderless.append

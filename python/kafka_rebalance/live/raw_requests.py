@@ -23,7 +23,7 @@ RETRY_S = 10.0
 
 
 def asked(request: Callable[_P, _T], *args: _P.args, **named: _P.kwargs) -> _T:
-    """Returns the answer to a request; a new leader or coordinator may first refuse it."""
+    """Returns the answer to a request; repeats one that a new leader or coordinator refuses."""
     return retried(partial(request, *args, **named), _is_refused)
 
 

@@ -138,7 +138,7 @@ def _load(context: ssl.SSLContext, file: Path, password: str | None) -> None:
 
 
 def _lines(text: str) -> str:
-    """Adds line breaks to PEM text: they may be missing in a properties file."""
+    """Adds the line breaks that PEM text from a properties file may lack."""
     return _BLOCK.sub(
         lambda block: (
             f"-----BEGIN {block[1]}-----\n"
@@ -191,7 +191,7 @@ _PROBLEMS = {
     "WRONG_VERSION|RECORD|EOF": "no TLS is spoken there ({}); is it the right port?",
     "": "TLS failed: {}",
 }
-"""A pattern of OpenSSL's reason -> the error in words; the first pattern that fits counts."""
+"""A pattern of OpenSSL's `reason` -> the error in words; the first pattern that matches counts."""
 
 
 # Java's key stores and trust stores ---------------------------------------------------------------

@@ -63,8 +63,8 @@ class TopicLog:
     _CLIENT: ClassVar[str]
     _error: Any  # the base class of the client's exceptions
     _offsets: Any  # () -> each partition's earliest offset, last stable offset, high watermark
-    _consumer: Any  # () -> a context manager
-    _range: Any  # yields full batches; leaves the last records in `columns`
+    _consumer: Any  # () -> a context manager that yields a consumer
+    _range: Any  # yields full batches of records; leaves the remaining records in `columns`
 
     def __init__(self, settings: Mapping[str, str], topic: str, idle_s: float) -> None:
         self._client: Any = importlib.import_module(CLIENTS[self._CLIENT])

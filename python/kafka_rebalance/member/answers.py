@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Handles the responses to a member's requests, and requests that get no response.
 
-The member's reactions to error codes are tables; `react` carries out a reaction. The responses to
-commits are handled by `consumer.py`, with the table that is here.
+Tables map error codes to the member's reactions; `react` carries out a reaction. `consumer.py`
+handles the responses to commits, but their table is here.
 
 Source   JoinGroup-, SyncGroup-, Heartbeat- and OffsetCommitResponseHandler (Kafka 4.4.0);
          docs/behaviour/member.md#2-coordinator-discovery, docs/behaviour/member.md#4-join,

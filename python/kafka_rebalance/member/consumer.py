@@ -203,7 +203,7 @@ class Consumer(GroupMember):
         return self.prepare_until_ms is not None and not self.is_cooperative
 
     def prepares_until_ms(self) -> int | None:
-        """Returns until when (ms) a join waits for its commit; None if none is in flight."""
+        """Returns until when (ms) a join waits for its commit; None if no commit is in flight."""
         return self.prepare_until_ms if self._is_preparing() else None
 
     def protocols(self) -> tuple[JoinGroupProtocol, ...]:
@@ -229,7 +229,7 @@ class Consumer(GroupMember):
     # The leader -----------------------------------------------------------------------------------
 
     def lead(self, response: JoinGroupResponse) -> Shares:
-        """Returns the assignments, unless `skip_assignment` is set; watches all members' topics."""
+        """Returns the assignments (none if `skip_assignment`), and watches all members' topics."""
         self.group_subscription = subscribed_topics(response.members)
         self.assigned_by = self._snapshot()
         if response.skip_assignment:

@@ -43,7 +43,7 @@ class Generation(NamedTuple):
 
 
 class SentRequest(NamedTuple):
-    """An unanswered request, with the `generation` of the classic member when it was sent."""
+    """An unanswered request, with the classic member's `generation` at the time it was sent."""
 
     request: Request
     expires_ms: int
@@ -190,7 +190,7 @@ class Membership(AnyMembership):
         raise NotImplementedError
 
     def prepare(self) -> bool:
-        """Does the work of onJoinPrepare; returns False while it has to wait."""
+        """Does the work of onJoinPrepare; returns False while that waits, as for a commit."""
         raise NotImplementedError
 
     def prepares_until_ms(self) -> int | None:
@@ -259,7 +259,7 @@ class Membership(AnyMembership):
                 self.back_off()
 
     def move(self, state: AnyState) -> None:
-        """Changes the state; stops heartbeats in states without them."""
+        """Changes the state; stops heartbeats if the new state has none."""
         super().move(state)
         if state in (MemberState.UNJOINED, MemberState.PREPARING_REBALANCE):
             self.heartbeat_at_ms = None

@@ -8,7 +8,7 @@ A member of a classic group:
     COMPLETING_REBALANCE   the member has a generation, sends heartbeats, waits for its assignment
     STABLE                 the member has its assignment, and sends heartbeats
 
-A member of a group whose broker assigns:
+A member of a broker-assigned consumer group:
 
     UNSUBSCRIBED       not in the group, no heartbeats
     JOINING            heartbeats with epoch 0 are sent at once, one after the other
@@ -32,7 +32,7 @@ from enum import Enum
 
 
 class MemberState(Enum):
-    """A member's state, with Kafka's names."""
+    """The state of a member of a classic group, with Kafka's names."""
 
     UNJOINED = "Unjoined"
     PREPARING_REBALANCE = "PreparingRebalance"
@@ -44,7 +44,7 @@ class MemberState(Enum):
 
 
 class ConsumerMemberState(Enum):
-    """A member's state, in Kafka's names."""
+    """The state of a member of a broker-assigned consumer group, with Kafka's names."""
 
     UNSUBSCRIBED = "Unsubscribed"
     JOINING = "Joining"

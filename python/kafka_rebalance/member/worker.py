@@ -68,13 +68,13 @@ class Worker(GroupMember):
     newest: Configuration = Configuration()
     joined_with: Configuration = Configuration()
     configuration: Configuration = Configuration()
-    has_read: bool = False  # the topic was read to its end, before the first join
+    has_read: bool = False  # the configuration was read once, before the first join
     is_reconfigured: bool = False  # connectors or tasks have changed, so a rebalance is needed
     reconfigured: set[str] = field(default_factory=set)  # connectors whose tasks must restart
     # Connectors that were deleted and created again before the herder applied the deletion
     recreated: set[str] = field(default_factory=set)
-    assignment: wire.ConnectAssignment | None = None  # the last one received
-    work: Work | None = None  # assigned work; None before it, and after `give_up` or `_lose`
+    assignment: wire.ConnectAssignment | None = None  # the last assignment received
+    work: Work | None = None  # assigned work; None before the first, after `give_up` and `_lose`
     running: Work = NOTHING  # started and not yet stopped
     is_resolved: bool = True  # all assigned work is started
     is_rejoin_requested: bool = False
@@ -83,7 +83,7 @@ class Worker(GroupMember):
     memory: Memory = field(default_factory=Memory)
     last_completed_generation_id: int = -1
     is_in: bool = True
-    looks_since_ms: int = -1  # first poll (ms) that only looked for a coordinator; -1: none
+    looks_since_ms: int = -1  # time of the first poll that only looked for a coordinator; or -1
 
     def wants_in(self) -> bool:
         """Returns True from the worker's start until the worker is closed."""
@@ -255,7 +255,7 @@ class Worker(GroupMember):
             self.is_rejoin_requested = True
 
     def next_settle_ms(self) -> int | None:
-        """Returns a time in ms: now if work waits, else the leader's next rebalance, or None."""
+        """Returns when (ms) `settle` has work: now, at the leader's next rebalance, or None."""
         if self.coordinator_node is None:
             return None
         if not self.is_resolved:

@@ -313,7 +313,9 @@ _STATES = {"state": classic_state, "mstate": state_of_any_type}
 
 
 class Driver:
-    """Answers commands: `line` takes text, `command` an object. `new_id` makes member ids."""
+    """Answers commands: `line` takes one as text, `command` one as an object. `new_id` makes
+    member ids.
+    """
 
     def __init__(self, new_id: Callable[[], str] | None = None) -> None:
         self._new_id = new_id

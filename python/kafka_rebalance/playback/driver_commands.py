@@ -43,16 +43,16 @@ Step = Callable[[], object]
 # Maps an op to its request, and to the request's version if the command has no `v`.
 REQUESTS: dict[str, tuple[type[Request], int | None]] = {
     "join": (classic.JoinGroup, 9),
-    "sync": (classic.SyncGroup, 4),  # from 5 on, protocol type and name are mandatory
+    "sync": (classic.SyncGroup, 4),  # from version 5 on, protocol type and name are mandatory
     "hb": (classic.Heartbeat, None),
     "leave": (classic.LeaveGroup, None),
     "commit": (offsets.OffsetCommit, 9),
-    "txncommit": (offsets.TxnOffsetCommit, 3),  # from 6 on, an absent group has its own error
+    "txncommit": (offsets.TxnOffsetCommit, 3),  # version 6: an absent group has its own error
     "endtxn": (offsets.EndTransaction, None),
     "fetch": (offsets.OffsetFetch, None),
     "delete_offsets": (offsets.OffsetDelete, None),
     "delete_group": (classic.DeleteGroups, None),
-    "describe": (classic.DescribeGroups, 5),  # from 6 on, an absent group is an error
+    "describe": (classic.DescribeGroups, 5),  # from version 6 on, an absent group is an error
     "list": (classic.ListGroups, None),
     "chb": (broker_assigned.ConsumerGroupHeartbeat, 1),
     "cdescribe": (broker_assigned.ConsumerGroupDescribe, None),
@@ -97,7 +97,7 @@ _SETTINGS = _pairs(
 _ASSIGNMENTS = field_hints(classic.SyncGroup)["assignments"]
 _NAMED = (tuple[str, bytes], StreamsSubtopology, SubtopologyTasks)
 
-# Maps a key to its default, if the request's field has no default, or a different one.
+# Maps a command's key to its default, if the request's field has no default or another one.
 _DEFAULTS: Json = {"m": "", "gen": -1, "st": 10_000}
 
 
@@ -188,7 +188,7 @@ def _value(hint: Any, given: Any) -> Any:
 
 
 def _offsets(command: Json) -> tuple[OffsetToCommit, ...]:
-    """Returns the offsets that a trace's command lists, or the only offset of a JSON command."""
+    """Returns the offsets that a trace's command lists, or the one offset in a JSON command."""
     listed = command.get("offsets", ())
     if "off" in command:
         listed = [(*_partition(command), command["off"])]
@@ -199,7 +199,7 @@ def _offsets(command: Json) -> tuple[OffsetToCommit, ...]:
 
 
 def _partitions(command: Json) -> tuple[tuple[str, int], ...] | None:
-    """Returns a trace's `partitions` (None means all), or the only partition of a JSON command."""
+    """Returns a trace's `partitions` (None means all), or the one partition in a JSON command."""
     listed = command.get("partitions", (_partition(command),))
     return None if listed is None else tuple(listed)
 

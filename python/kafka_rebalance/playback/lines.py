@@ -74,7 +74,8 @@ def request_line(request: Request) -> str:
         case classic.JoinGroup(protocols=protocols):
             parts.append(membership(request.member_id, -1, request.group_instance_id))
             parts.append(f"protocols={listed(one.name for one in protocols)}")
-            # One is enough: a member's subscriptions differ only in user data, which is left out.
+            # One protocol is enough: its metadata differs from the others' only in user data, which
+            # is left out.
             is_worker = request.protocol_type == _CONNECT
             read = _report_parts if is_worker else _subscription_parts
             parts += read(protocols[0].metadata)

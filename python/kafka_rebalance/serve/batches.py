@@ -21,7 +21,7 @@ MOST_BATCH_BYTES = 1_048_588
 """The largest number of bytes in a batch: the default of Kafka's `message.max.bytes`."""
 NO_PRODUCER = -1
 _START = struct.Struct(">qiibI")
-"""First offset, length of the rest, leader epoch, magic, checksum."""
+"""The header's beginning: first offset, length of the rest, leader epoch, magic, checksum."""
 _REST = struct.Struct(">hiqqqhii")
 """The other fields of the header, as `Batch` names them."""
 _HEADER_BYTES = _START.size + _REST.size
@@ -184,7 +184,7 @@ class Batch(NamedTuple):
 
 
 def received(data: bytes | None, version: int, most_bytes: int = MOST_BATCH_BYTES) -> Batch:
-    """Returns the only batch for a partition in a Produce request of this version.
+    """Returns the one batch that a Produce request of this version has for a partition.
 
     An incomplete batch at the end is ignored, as in Kafka. Errors: Refused.
     """

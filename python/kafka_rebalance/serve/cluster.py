@@ -2,7 +2,8 @@
 """Answers about the cluster: its topics and its brokers.
 
 One process stands for all brokers: each has a node id and perhaps a rack, and all have the same
-address. Broker 1 coordinates all groups. A topic without racks has its replicas on broker 1.
+address. Broker 1 coordinates all groups, until `move_coordinator` makes a new broker, with another
+port, the coordinator. A topic without racks has its replicas on broker 1.
 """
 
 import json
@@ -54,7 +55,7 @@ NODE = 1
 CLUSTER = "kafka-rebalance-serve"
 
 _NAMED_BY_ID = 12
-"""The first version of Metadata that can ask for topics by id; 10 and 11 do not use the field."""
+"""The first version of Metadata that can ask for topics by id; in 10 and 11, the id is ignored."""
 
 
 class ServedTopic(NamedTuple):
@@ -83,7 +84,9 @@ class Cluster:
         """A number that increases with each change of the topics."""
         self._made = count()
         self.any_name = False
-        """Whether an unknown topic with a name that Kafka does not allow is only unknown."""
+        """Whether an unknown topic whose name Kafka does not allow gets no other error than that
+        for unknown topics.
+        """
         self.answers: Mapping[str, Callable[[Asked], Mapping[str, Any]]] = {
             "api_versions": self._api_versions,
             "metadata": self._metadata,

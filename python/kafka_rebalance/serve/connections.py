@@ -4,9 +4,9 @@
 A connection has one request in flight, as in Kafka. It is closed if a frame is not a request, is
 too long, or does not arrive in time, or if the large frames of all connections together exceed
 `large_bytes`. A new connection beyond `connections` closes an older one: one that never sent a
-request, or else the one that has been idle longest. `connections` is reduced if the process may
-open fewer files: if no file is free for a new connection, asyncio writes a traceback, again and
-again.
+request, or else the one that has been idle longest. If the process may not open that many files,
+`connections` is reduced: without a free file for a new connection, asyncio would write a traceback
+again and again.
 """
 
 import asyncio
@@ -39,7 +39,9 @@ class Limits(NamedTuple):
     """The largest number of bytes in incomplete frames above 64 KiB, over all connections."""
     connections: int = 500
     request_s: float = 30.0
-    """The time for a first request, for a frame after its length, and for reading an answer."""
+    """The longest time until a first request; for a frame, once its length has been read; and for
+    the client to read an answer.
+    """
     idle_s: float = 600.0
     """The time between two requests: the default of Kafka's `connections.max.idle.ms`."""
     partition_bytes: int = 64 * 1024 * 1024
@@ -188,12 +190,13 @@ class Connections:
             writer.transport.abort() if writer.transport.get_write_buffer_size() else writer.close()
 
     def _watch(self, task: asyncio.Task[None], connection: _Connection) -> None:
-        """Closes a connection that waits too long; its timer is not set again at each request."""
+        """Closes a connection that waits too long, or else sets a timer that calls this again."""
         now = time.monotonic()
         if now >= connection.until:
             task.cancel()
             return
-        # A bound set later lasts `request_s` or `idle_s` from then on, so it ends after this timer.
+        # A request can move `until` meanwhile, but only to a time after this timer's end: at least
+        # `request_s` or `idle_s` later than the request.
         wait = min(connection.until - now, self.limits.request_s, self.limits.idle_s)
         loop = asyncio.get_running_loop()
         connection.timer = loop.call_later(wait, self._watch, task, connection)

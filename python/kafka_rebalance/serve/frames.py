@@ -44,7 +44,7 @@ _START = struct.Struct(">hhi")
 class Api(NamedTuple):
     """A kind of request: its number in the protocol (API key), and its range of versions.
 
-    `older` holds the newest version that each broker in `_OLDER` answers; -1: it knows none. If
+    `older` holds the newest version that each broker in `_OLDER` answers, -1 if it answers none. If
     `is_coordinated`, only the coordinator of a group or of a transaction answers.
     """
 

@@ -27,7 +27,7 @@ Ask = Callable[[Request], Awaitable[Any]]
 """Asks the coordinator. The response is None if the member has sent a newer request meanwhile."""
 
 _ACCEPTABLE_LAG, _TASK_OFFSETS_MS = 10_000, 60_000
-"""Kafka's defaults; members here have no warm-up tasks."""
+"""Kafka's defaults of two settings for warm-up tasks, which no member here has."""
 _UNKNOWN = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 
 
@@ -138,7 +138,9 @@ class _Topic(NamedTuple):
 
 
 def _named(one: Any, cluster: Cluster) -> _Topic:
-    """Returns the topic of a request's entry; from version 10 on, an entry contains only the id."""
+    """Returns the topic of a request's entry, which from the request's version 10 on has only an
+    id.
+    """
     if hasattr(one, "name"):
         return _Topic(one.name, None)
     found = cluster.find(one)
@@ -152,7 +154,7 @@ def _entries(asked: Asked, cluster: Cluster) -> list[tuple[_Topic, Any]]:
 
 
 async def _offset_commit(asked: Asked, ask: Ask, cluster: Cluster) -> Mapping[str, Any]:
-    """Commits the offsets of existing partitions; without any, does not ask the coordinator."""
+    """Commits the offsets of existing partitions; if none exists, the coordinator is not asked."""
     entries = _entries(asked, cluster)
     offsets = tuple(
         wire.OffsetToCommit(
@@ -256,7 +258,9 @@ def _described(one: classic.DescribedGroup) -> dict[str, Any]:
 def _coded(
     entries: Iterable[tuple[_Topic, Any]], answered: Iterable[wire.PartitionError]
 ) -> list[dict[str, Any]]:
-    """Returns the entries with the coordinator's error codes; no code means an unknown topic."""
+    """Returns the entries with the coordinator's error codes; an entry for which it sent no code
+    gets that of an unknown topic.
+    """
     codes = {(one.topic, one.partition): one.error_code for one in answered}
     places = dict.fromkeys((topic, one.partition_index) for topic, one in entries)
     found = ((t, p, codes.get((t.name or "", p), t.unknown)) for t, p in places)

@@ -58,9 +58,10 @@ class Waiter(asyncio.Event):
         watched: "Iterable[set[Waiter]]",
         wait_s: float,
     ) -> _T | None:
-        """Attempts now, and each time this is set, until there is a result; None after the time.
+        """Calls `attempt` now, and each time this event is set, until it returns a result. Returns
+        that result; None after `wait_s`.
 
-        The waiter is in the `watched` sets, whose owners set it, meanwhile.
+        Meanwhile, this waiter is in the `watched` sets, whose owners set the event.
         """
         for each in watched:
             each.add(self)
@@ -125,7 +126,7 @@ class PartitionLog:
         return self._add(batch)
 
     def restore(self, batch: Batch) -> int:
-        """Appends a batch, or a marker, that was in the log before."""
+        """Appends a batch, or a marker, that was in the log before a restart."""
         if batch.is_control:
             return self.end_transaction(batch, is_commit(batch))
         return self._add(batch)
@@ -240,7 +241,7 @@ class PartitionLog:
         return islice(self._batches, self._index(offset), None)
 
     def aborted(self, offset: int, before: int) -> list[Aborted]:
-        """Returns the aborted transactions with records in a range of offsets."""
+        """Returns the aborted transactions with records from `offset` up to the offset `before`."""
         first = bisect_left(self._aborted, offset, key=attrgetter("last_offset"))
         return [one for one in self._aborted[first:] if one.first_offset < before]
 
@@ -272,7 +273,7 @@ class PartitionLog:
         return None
 
     def newest(self) -> tuple[int, int] | None:
-        """Returns offset and time of the first record with the largest time; None if empty."""
+        """Returns offset and time of the first record with the largest time; None without any."""
         if not self._batches:
             return None
         return self.offset_of(max(one.max_timestamp for one in self._batches))

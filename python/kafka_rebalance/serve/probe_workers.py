@@ -23,7 +23,7 @@ OWN_TOPIC = "kafka-rebalance-probe"
 """The topic that the consumers subscribe to; no case may have a topic of this name."""
 
 CONSUMERS = {"confluent-kafka": 16, "kafka-python": 4, "aiokafka": 4}
-"""Library -> consumers per process; most for librdkafka, which joins at most once a second."""
+"""Library -> consumers per process. librdkafka needs the most: it joins at most once a second."""
 REFETCHES = ("confluent-kafka",)
 """The libraries that request metadata at each election; see `probe`."""
 

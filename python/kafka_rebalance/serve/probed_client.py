@@ -87,7 +87,7 @@ class _Seat:
 
 
 class Probe:
-    """The client's server. `refetches`: a leader requests metadata before it assigns."""
+    """The client's server. With `refetches`, each leader requests metadata before it assigns."""
 
     def __init__(self, *, refetches: bool = False) -> None:
         self.connections = Connections(self._answer)

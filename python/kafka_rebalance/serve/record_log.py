@@ -164,7 +164,7 @@ class RecordFiles:
     def __init__(self, directory: Path) -> None:
         self._directory = directory
         self.torn = 0
-        """The number of bytes that `read` cut off the ends of files: nobody was answered."""
+        """The number of bytes that `read` cut off the ends of files; no response confirmed them."""
 
     def read(self, topic: str, partition: int) -> Iterator[Batch]:
         """Yields a partition's batches; cuts its file at the first one that is not whole."""

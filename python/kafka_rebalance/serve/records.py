@@ -37,7 +37,7 @@ _READ_COMMITTED = 1
 _ACKS = (-1, 0, 1)
 _ENDS = (-1, -2, -4)
 """The timestamps in ListOffsets that mean the end or the start of the log."""
-# What a partition has beside its error, where that is not the field's default.
+# The other fields of a partition with an error, where their values are not kio's defaults.
 _NOTHING = {"base_offset": -1, "low_watermark": -1, "high_watermark": -1, "records": b""}
 _NO_KEY = {"batch_index_error_message": "Compacted topic cannot accept message without key."}
 _AT_ONCE = 500
@@ -144,7 +144,9 @@ class Records:
     # Produce --------------------------------------------------------------------------------------
 
     async def _produced(self, asked: Asked) -> Mapping[str, Any] | None:
-        """Returns None with acks 0. Errors: WireError, which ends the connection, for its error."""
+        """Returns the answer, or None for acks 0. An error with acks 0 becomes a WireError, which
+        closes the connection.
+        """
         found = await self._each(asked, "topic_data", self._produce)
         if asked.body.acks != 0:
             return {"responses": found}

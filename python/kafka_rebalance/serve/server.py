@@ -238,7 +238,7 @@ class Server:
         self._handle(events.PartitionsDeleted(topics=gone))
 
     async def _transact(self, asked: Asked, host: str) -> Mapping[str, Any] | None:
-        """Answers a request about a transaction; None for another request."""
+        """Returns the answer to a request about a transaction; None for any other request."""
         ended = None
         match asked.api:
             case "init_producer_id":
@@ -436,7 +436,7 @@ class Server:
     # Time -----------------------------------------------------------------------------------------
 
     def advance(self, ms: int, *, heartbeats: bool = True) -> None:
-        """Moves the clock by `ms`, and runs each deadline in that time when it is due.
+        """Moves the clock by `ms`, and runs each deadline that falls in that time when it is due.
 
         With `heartbeats`, members with a connection count as sending heartbeats meanwhile, so only
         the sessions of clients that left or were cut off expire.

@@ -182,7 +182,7 @@ class SharePartition:
 
 
 def _join(acquired: list[Acquired], offset: int, deliveries: int) -> None:
-    """Adds an offset: it extends the last row if it follows that row, else it becomes a new row."""
+    """Adds an offset to `acquired`: it extends the last entry, or becomes an entry of its own."""
     if acquired and acquired[-1][1:] == (offset - 1, deliveries):
         acquired[-1] = acquired[-1]._replace(last_offset=offset)
     else:
@@ -243,7 +243,7 @@ class Shares:
             raise Refused(KafkaError.invalid_request)
         limits = (getattr(body, f"max_{one}", 0) for one in ("bytes", "records", "wait"))
         if renews and asked.api == "share_fetch" and any((*limits, body.min_bytes)):
-            raise Refused(KafkaError.invalid_request)  # it asks for records, too
+            raise Refused(KafkaError.invalid_request)  # a renewal must not ask for records
         if key[0] not in self._groups():
             raise Refused(KafkaError.group_id_not_found)
         given = {
@@ -447,7 +447,9 @@ class _Topic(NamedTuple):
 
 
 def _fit(batches: Iterable[Any], version: int) -> bool:
-    """Returns whether batches are in order, each with one valid type or with one per offset."""
+    """Returns whether batches of acknowledgements are in order, each with one valid type for all
+    its offsets or with one for each.
+    """
     before = -1
     newest = _RENEW if version >= 2 else _REJECT
     for one in batches:

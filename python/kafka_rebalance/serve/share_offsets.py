@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The offsets at which share groups start to read: Describe-, Alter-, DeleteShareGroupOffsets.
 
-Only an empty group's offsets can be changed; an unknown group is created. A partition that
-no member has fetched yet has no offset.
+Only an empty group's offsets can be changed. AlterShareGroupOffsets creates an unknown group. A
+partition that no member has fetched yet has no offset.
 
 Source   GroupCoordinatorService, GroupMetadataManager (alterShareGroupOffsets,
          sharePartitionsEligibleForOffsetDeletion) (Kafka 4.4.0).
@@ -32,7 +32,9 @@ class ShareOffsets(NamedTuple):
     groups: Callable[[], Mapping[str, Any]]
 
     def makes(self, asked: Asked) -> tuple[ShareGroupHeartbeat, ...]:
-        """Returns the heartbeats by which a member joins and leaves, to make the group; or ()."""
+        """Returns the heartbeats that create an unknown group: a member joins, and leaves. () if
+        the request creates no group.
+        """
         makes = asked.api == "alter_share_group_offsets"
         if not makes or asked.error or asked.body.group_id in self.groups():
             return ()

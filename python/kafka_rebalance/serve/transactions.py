@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The transactions of producers: they contain records and commits of groups' offsets.
+"""Answers the requests of producers with transactions: of records, and of groups' offsets.
 
 A transaction begins with AddPartitionsToTxn or AddOffsetsToTxn. It ends with EndTxn, or with an
 InitProducerId of the same transactional id. A real broker also ends it after the producer's
@@ -18,7 +18,7 @@ from .frames import Asked, KafkaError
 MOST_PRODUCERS = 10_000
 """The largest number of transactional ids; a producer without one is not stored."""
 _LAST_EPOCH = 2**15 - 2
-"""The last epoch of a producer id; one more is left to fence each producer."""
+"""The last epoch that a producer gets under one id; the next one is kept, to fence a producer."""
 _LONGEST_MS = 900_000
 """The longest timeout of a transaction: the default of Kafka's `transaction.max.timeout.ms`."""
 # Per request, the first version with PRODUCER_FENCED; older ones get INVALID_PRODUCER_EPOCH.
@@ -28,7 +28,7 @@ _KNOWS_ABORTABLE = 11
 """The first version of Produce with TRANSACTION_ABORTABLE; older ones get INVALID_TXN_STATE."""
 
 Place = tuple[str, int] | str
-"""The target of a write in a transaction: (topic, partition) or, for its offsets, a group id."""
+"""What a transaction writes to: (topic, partition) or, if it commits offsets, a group id."""
 
 
 @dataclass

@@ -10,9 +10,9 @@ the changes, nor which of them had happened when a target was computed. (At most
 computed in an assignment interval; after a member leaves, none until the next heartbeat of another
 member.) These courses are tried:
 
-1. The changes in each order, one or several at once: each such part is followed by a target. In the
-   first course, each change is a part, in the order above; for a single change, this course is its
-   plan.
+1. The changes in each order, in parts of one or several changes that happen together; the broker
+   computes a target after each part. In the first course, each change is a part of its own, in the
+   order above; for a single change, this course is its plan.
 2. In a part with several members that join, one target covers all of them, or each gets a target in
    turn.
 3. If there is no change, one course: the broker computes a target again.
@@ -23,8 +23,8 @@ A group without members has no target, so the last member leaves in the same par
 
 Members that stay have the instance id, rack and process id of the second state from the beginning.
 A topic that the second state lacks was deleted if a member still subscribes to it; a topic that the
-first state lacks was created if a member of it subscribed to it. Any other topic exists from the
-beginning, because a state contains only topics that members read or own.
+first state lacks was created if a member of the first state subscribed to it. Any other topic
+exists from the beginning, because a state contains only topics that members read or own.
 
 If there are more than `_MOST` changes, all changes of one kind become one change. All members leave
 together, then all topics change together, then all subscriptions; last, members join one after
@@ -107,7 +107,7 @@ def _every_end(
 
 
 class _Courses(Frozen):
-    """Plays the courses of the `edits`. `seen` holds each (changes left, state) that was played."""
+    """Plays the courses of the `edits`. `seen` holds each pair (changes left, state) so far."""
 
     start: GroupSpec
     edits: Sequence[Edit]
@@ -142,7 +142,7 @@ class _Courses(Frozen):
                 yield with_one_target(group, self.engine)
         except AssignorThrows:
             if len(self.edits) == 1:
-                raise  # else the course continues: the broker has no target until the next change
+                raise  # with more changes, the course goes on: the broker has no new target so far
 
 
 def present_tasks(
@@ -241,7 +241,7 @@ def _changes(
 
 
 def _kinds(before: GroupSpec, after: GroupSpec, back: Mapping[str, str]) -> list[list[Edit]]:
-    """Returns the changes of each kind, in the order in which they are combined."""
+    """Returns the changes as one list for each kind, in the order in which `_few` merges kinds."""
     now = {back.get(one.member_id, one.member_id): one for one in after.members}
     then = {one.member_id: one for one in before.members}
     stayed = [(then[id_], one) for id_, one in now.items() if id_ in then]
@@ -258,7 +258,7 @@ def _kinds(before: GroupSpec, after: GroupSpec, back: Mapping[str, str]) -> list
 
 
 def _few(kinds: Sequence[list[Edit]]) -> list[Edit]:
-    """Returns the changes; while more than `_MOST` are left, those of the next kind become one."""
+    """Returns the changes; while there are more than `_MOST`, all of the next kind become one."""
     few = list(kinds)
     for at, edits in enumerate(few):
         if sum(map(len, few)) > _MOST and len(edits) > 1:

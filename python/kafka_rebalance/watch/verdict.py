@@ -12,9 +12,9 @@ A state is a description of the group between rebalances, or is read from a reco
    predicted.
 2. The rebalance is planned with each assignor that a leader may have (`leaders.py`). If one of the
    plans ends as the group did, the rebalance is as predicted.
-3. If not, possible causes are tried one after another, until a plan with one ends as the group did.
-   The first cause: the members sent other data than step 1 assumes, as a record shows. The last
-   causes are assignors that no possible leader has.
+3. If not, possible causes are tried one after another, until a plan that includes one ends as the
+   group did. The first cause: the members sent other data than step 1 assumes, as a record shows.
+   The last causes are assignors that no possible leader has.
 
 A broker-assigned group has neither a leader nor claims. It is compared with the owners at the end
 of each course of events between the two states (`courses.py`). If no course ends as the group did,
@@ -183,8 +183,8 @@ def _judged(
 def is_reached(told: RebalancePlan, after: GroupSpec) -> bool:
     """Returns whether the group may by now have gone through all changes of a plan (`told`).
 
-    Then it has as many members as at the end of the plan, the partition counts that the plan sets,
-    and, if it is broker-assigned, the plan's epoch or a later one.
+    If it has, it has as many members as at the end of the plan, the partition counts that the plan
+    sets, and, if it is broker-assigned, the plan's epoch or a later one.
     """
     end, counts = told.final, partition_or_task_counts(after)
     resized = partition_or_task_counts(told.group).items() ^ partition_or_task_counts(end).items()
@@ -235,7 +235,8 @@ def _started(before: GroupSpec, after: GroupSpec) -> GroupSpec:
         claims = ((), None) if then is None else (then.owned_partitions, then.generation_id)
         members.append(member.owning(*claims))
     new_ids = {old: new for new, old in back.items()}
-    # When a member has left, subscriptions seldom show the protocol: the first state shows it.
+    # When a member has left, the second state's subscriptions seldom show the rebalance protocol:
+    # it is then that of the first state.
     protocol = before.rebalance_protocol if after.assignor == before.assignor else None
     started = after.edited(members=tuple(members))
     return replace(

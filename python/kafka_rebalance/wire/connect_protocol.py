@@ -46,7 +46,7 @@ class ConnectAssignment(Message):
 
 
 class ConnectMetadata(Message):
-    """The metadata that a worker joins with. `assignment` is None in version 0 or without one."""
+    """A worker's metadata in JoinGroup. `assignment` is None in version 0, or if it has none."""
 
     url: str
     config_offset: int

@@ -473,7 +473,7 @@ def _array(hint: Any, nullable: bool, version: int, flexible: bool) -> tuple[Rea
 
 
 def _nullable(read_fields: Read, write_fields: Write, is_tagged: bool) -> tuple[Read, Write]:
-    """Returns a reader and a writer for a nullable message: the byte before it shows null."""
+    """Returns a reader and a writer for a nullable message: a first byte shows if it is null."""
     lowest, null = (1, b"\0") if is_tagged else (0, b"\xff")
 
     def read(source: Source) -> Any:

@@ -94,7 +94,7 @@ class FetchedOffset(NamedTuple):
 
 
 class OffsetFetchResponse(Response):
-    """Committed offsets, in the request's order; sorted by partition if it asks for all."""
+    """Committed offsets in the request's order, or by partition if the request asks for all."""
 
     error_code: ErrorCode = ErrorCode.NONE
     offsets: tuple[FetchedOffset, ...] = ()

@@ -44,7 +44,7 @@ class StateNumber(IntEnum):
 
 
 class ReconciliationState(StateNumber):
-    """STABLE, or whether a member waits for its own revocations or for those of other members."""
+    """Whether a member is STABLE, or waits for its own revocations or those of other members."""
 
     STABLE = 0
     UNREVOKED_PARTITIONS = 1
@@ -129,7 +129,7 @@ class AssigningGroup(Mutable, Generic[_Member, _Target]):
         return not len(self.members)
 
     def has_recent_targets(self, interval_ms: int, now_ms: int) -> bool:
-        """Returns whether the last targets are younger than the interval; False if it is 0 ms."""
+        """Returns whether the last targets are younger than `interval_ms`; False if that is 0."""
         assigned_ms = self.assignment_timestamp_ms
         if interval_ms == 0 or assigned_ms == NOT_ASSIGNED_MS:
             return False
@@ -167,7 +167,7 @@ class AssigningGroup(Mutable, Generic[_Member, _Target]):
         """Called after a failed append: undoes changes of fields that no record contains."""
 
     def keep_unlogged(self, before: Any) -> None:
-        """Called on a restored group: copies from `before` the fields that no record contains."""
+        """Called on a restored group: copies unlogged fields from `before`, the replaced group."""
 
     def must_refresh(self, now_ms: int) -> bool:
         """Returns whether the metadata of the topics must be read again; see `refresh_at`."""
@@ -190,13 +190,13 @@ class AssigningGroup(Mutable, Generic[_Member, _Target]):
         return None if known is None else self.members.get(known)
 
     def target_of(self, member: _Member) -> _Target | None:
-        """Returns a member's target; it is looked up by instance id, if there is one."""
+        """Returns a member's target, looked up by the member's instance id if it has one."""
         instance_id = member.instance_id
         known = member.member_id if instance_id is None else self.static_members.get(instance_id)
         return None if known is None else self.targets.get(known)
 
     def members_with(self, new: _Member) -> dict[str, _Member]:
-        """Returns the members by id as if `new` had replaced the one with its id or instance id."""
+        """Returns id -> member, as if `new` had replaced the member with its id or instance id."""
         replaced = self.replaced_id(new)
         members = {one: self.members[one] for one in self.members if one != replaced}
         return {**members, new.member_id: new}

@@ -57,7 +57,7 @@ class BrokerAssigned(Recorded):
     deadline_kinds: ClassVar[tuple[str, ...]] = (SESSION, REBALANCE)
     no_target: ClassVar[Any] = NO_TARGET
     refuse_fields: Callable[[Shard, Any, int | None], ErrorCode]
-    """Returns the error of a heartbeat's fields (in its version); NONE if they are valid."""
+    """Returns the error of the fields of a heartbeat in this version; NONE if they are valid."""
     beat: Callable[[Shard, Received, Any], None]
     """Answers the heartbeat of a member that joins or stays."""
     owns_only_assigned: Callable[[Any, Any], bool]
@@ -69,7 +69,7 @@ class BrokerAssigned(Recorded):
     assignment_of: Callable[[Shard, Any, Any], dict[str, Any]]
     """Returns a described member's assignment and target, as fields of its description."""
     held_since: Callable[[Any, Any, wire.OffsetToCommit, ClusterTopics], int | None]
-    """Returns the epoch in which the member got an offset's partition; None if not owned."""
+    """Returns the epoch in which the member got an offset's partition; None if it lacks it."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -255,7 +255,7 @@ class BrokerAssigned(Recorded):
         }
 
     def more_described(self, state: Shard, group: Any) -> dict[str, Any]:
-        """Returns the fields of a description that only this kind has."""
+        """Returns the fields that only the descriptions of this kind have."""
         return {}
 
     # Offsets --------------------------------------------------------------------------------------
@@ -310,7 +310,7 @@ class BrokerAssigned(Recorded):
     # Deadlines ------------------------------------------------------------------------------------
 
     def start_members(self, state: Shard, group: Any) -> None:
-        """Arms the members' deadlines. Quirk: classic members get the group's session timeout."""
+        """Arms the members' deadlines. Quirk: a classic member's own session timeout is ignored."""
         timeout_ms = self.setting(state, group.group_id, "session_timeout_ms")
         for member in group.members.values():
             arm_session(state, group.group_id, member.member_id, timeout_ms)

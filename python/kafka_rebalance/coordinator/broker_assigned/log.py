@@ -3,8 +3,8 @@
 
 While appends of a group are in flight, the state also holds the group as it is in the log: requests
 to describe groups read it there. If an append fails, a copy of the durable group replaces the
-group, and the records that are still in flight are applied to the copy. Its hash maps are then in
-the order of Kafka's, which have returned to their last snapshot.
+group, and the records that are still in flight are applied to the copy. The copy's hash maps have
+the order of Kafka's own, which a failed append returns to their last snapshot.
 
 Source   CoordinatorRuntime, SnapshottableCoordinator (Kafka 4.4.0).
 """
@@ -70,7 +70,7 @@ def replace_group(state: Shard, new: Group) -> None:
 def append_replacement(
     state: Shard, new: Group, records: Sequence[BrokerRecord | LogRecord], then: Continuation | None
 ) -> None:
-    """Appends the records of a conversion to `new`; `replace_group` has changed the groups."""
+    """Appends the records of a conversion; `replace_group` has already put `new` in place."""
     state.append(_encoded(records), Write(then, group_id=new.group_id, after=new))
 
 

@@ -43,7 +43,9 @@ def known_member(
 def check_epoch(
     member: AssignedMember, epoch: int, owns_only_assigned: Callable[[], bool] = lambda: True
 ) -> None:
-    """Raises RequestRefused unless the epoch is the member's, or the previous one, sent late."""
+    """Raises RequestRefused unless the epoch is the member's present or, if it has missed a
+    response, its previous one.
+    """
     is_late = epoch == member.previous_member_epoch and owns_only_assigned()
     if epoch > member.member_epoch or (epoch < member.member_epoch and not is_late):
         raise RequestRefused(ErrorCode.FENCED_MEMBER_EPOCH)
@@ -61,7 +63,7 @@ def is_blank(text: str | None) -> bool:
 
 
 class RequestRefused(ValueError):
-    """Ends the handling of a request; nothing is appended."""
+    """Raised to refuse a request: ends its handling, and nothing is appended."""
 
     def __init__(self, error: ErrorCode) -> None:
         super().__init__(str(error))
@@ -80,7 +82,7 @@ def stepped(
 def updated(
     member: _Member, event: Received, request: Any, fields: Sequence[str], **new: Any
 ) -> _Member:
-    """Returns the member with fields of the request (None and -1: unchanged) and those in `new`."""
+    """Returns the member with `new`, and with the request's `fields` (None and -1: unchanged)."""
     sent = {name: getattr(request, name) for name in fields}
     changed = {name: value for name, value in sent.items() if value is not None}
     if changed.get("rebalance_timeout_ms") == UNCHANGED_MS:

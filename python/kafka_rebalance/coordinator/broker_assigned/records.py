@@ -70,9 +70,9 @@ _CURRENT = "CURRENT_MEMBER_ASSIGNMENT"
 
 
 class RecordedGroup(AssigningGroup[_Member, _Target]):
-    """A group whose broker assigns, with the functions that make its records.
+    """A broker-assigned group, with the functions that make its records.
 
-    A deletion writes the tombstones of the roles `before` and `after` around that of the epoch.
+    A deletion writes the tombstones of the roles `before`, of the epoch, and of the roles `after`.
     """
 
     before: ClassVar[tuple[str, ...]] = ()
@@ -141,7 +141,7 @@ class Recorded(GroupKind):
     group_class: ClassVar[type[RecordedGroup[Any, Any]]]
     member_class: ClassVar[type[Any]]
     becomes_classic: ClassVar[bool] = True
-    """Whether a JoinGroup makes an empty group classic; a heartbeat then does the reverse."""
+    """Whether a JoinGroup makes an empty group classic, and a heartbeat does the reverse."""
     assignment_of_record: Callable[[Any], dict[str, Any]]
     """Returns the fields of a member's assignment from a `current` record."""
     target_of_record: Callable[[Any], Any]
@@ -182,7 +182,7 @@ class Recorded(GroupKind):
             self.replay_other(group, name, value, now_ms)
 
     def _group_of_record(self, groups: Groups, group_id: str, *, creates: bool) -> Any:
-        """Returns a record's group, a new one if `creates`; None if the record has no effect."""
+        """Returns a record's group; if it is absent, a new one if `creates`, or else None."""
         group = groups.get(group_id)
         known = of_kind(group, self.group_class)
         if known is not None or (group is None and not creates):

@@ -103,7 +103,8 @@ def target_for(
 ) -> tuple[int, Target]:
     """Returns the epoch and the target with which the member is reconciled.
 
-    `compute` returns an assignor's answer and the present targets, in the order of the records.
+    `compute` returns an assignor's answer and the present targets; the latter have the order in
+    which records are written.
     Errors: RequestRefused if the assignor throws.
     """
     group, member = change.group, change.member

@@ -95,7 +95,7 @@ class ClassicGroupMember(Mutable):
 
 
 def without_repeats(protocols: tuple[JoinGroupProtocol, ...]) -> tuple[JoinGroupProtocol, ...]:
-    """Returns each protocol once. Kafka counts repeats twice; it may then find none to select."""
+    """Returns each protocol once. Kafka counts repeats, and may find no protocol to select."""
     first: dict[str, JoinGroupProtocol] = {}
     for protocol in protocols:
         first.setdefault(protocol.name, protocol)

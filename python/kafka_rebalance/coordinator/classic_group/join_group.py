@@ -7,7 +7,8 @@
 3. No member id: a known static member gets a new id, a new static member is added, a dynamic member
    gets an id and rejoins (KIP-394).
 4. A member id: pending, known or fenced.
-5. A known member: parked in PreparingRebalance; else a rebalance starts, or it is answered at once.
+5. A known member: in PreparingRebalance, its JoinGroup is parked; in other states, a rebalance
+   starts, or the JoinGroup is answered at once.
 
 Source   GroupMetadataManager.classicGroupJoin; docs/behaviour/coordinator.md#3-joingroup;
          KIP-345 (static members), KIP-394, KIP-814 (skip_assignment).
@@ -170,7 +171,7 @@ def _take_over(
 
 
 class ReplaceStatic(Continuation):
-    """Gives a static member its new id without a rebalance. `before` is the member as it was."""
+    """Gives a static member its new id without a rebalance; `before` still has the old id."""
 
     group: Group
     before: ClassicGroupMember

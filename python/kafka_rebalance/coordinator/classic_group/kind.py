@@ -157,7 +157,7 @@ def heartbeat(state: Shard, event: Received, request: wire.Heartbeat) -> None:
 
 
 def leave_group(state: Shard, event: Received, request: wire.LeaveGroup) -> None:
-    """Removes members; the response is sent when the append of this step, if any, is durable."""
+    """Removes members; the response waits until this request's append, if any, is durable."""
     group = state.classic(request.group_id)
     error = refuse_in_state(group, request)
     if group is None:

@@ -149,7 +149,7 @@ def fall_silent(state: Shard, group: Group, member_id: str, since_ms: int) -> No
 
 
 def remove(state: Shard, group: Group, member: ClassicGroupMember) -> None:
-    """Removes a member and refuses its parked requests; Kafka never answers a parked SyncGroup."""
+    """Removes a member and refuses its parked requests: unlike Kafka, even a parked SyncGroup."""
     state.refuse_parked(group, member, ErrorCode.UNKNOWN_MEMBER_ID)
     group.remove(member.member_id)
 
@@ -161,7 +161,7 @@ def drop_assignments(state: Shard, group: Group, error: ErrorCode) -> None:
 
 
 def hand_out(state: Shard, group: Group, member: ClassicGroupMember, error: ErrorCode) -> None:
-    """Answers a member's parked SyncGroup, if any, and then restarts the session."""
+    """Answers a member's parked SyncGroup and restarts its session; does neither without one."""
     well = error is ErrorCode.NONE
     response = SyncGroupResponse(
         error_code=error,

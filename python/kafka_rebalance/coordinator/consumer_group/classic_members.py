@@ -4,7 +4,8 @@
 A JoinGroup is answered at once: the generation is the member's epoch, and no member leads. The
 owned partitions in its subscription acknowledge revocations. A heartbeat is answered with
 REBALANCE_IN_PROGRESS if the member's epoch is old, if it has partitions to give up, or if a
-partition that it waits for is free. A LeaveGroup starts one new epoch for all its members.
+partition that it waits for is free. A LeaveGroup starts one new epoch, even if it lists several
+members.
 
 Source   GroupMetadataManager.classicGroup…ToConsumerGroup (Kafka 4.4.0).
 """

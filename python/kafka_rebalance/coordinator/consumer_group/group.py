@@ -76,7 +76,7 @@ Counts = dict[str, SubscriptionCount]
 
 
 def is_homogeneous(patterns: Iterable[int], counts: Counts, members: int) -> bool:
-    """Returns whether all subscriptions are equal; `patterns` counts the members of each one."""
+    """Returns whether all subscriptions are equal; `patterns` is each pattern's member count."""
     users = next(iter(patterns), None)
     if users is None:
         return all(count.by_name == members for count in counts.values())
@@ -157,7 +157,7 @@ class ConsumerGroup(RecordedGroup[ConsumerGroupMember, Target]):
         return any(self.classic_protocols[name] == self.num_classic_members for name in names)
 
     def counts_with(self, old: ConsumerGroupMember, new: ConsumerGroupMember) -> Counts:
-        """Returns the counts of topics as if `new` had replaced `old`."""
+        """Returns the subscription counts of topics as if `new` had replaced `old`."""
         counts = dict(self.counts)
         count_names(counts, old, new)
         pattern = old.pattern

@@ -318,7 +318,7 @@ class Reconciliation(Frozen):
     def _add(
         self, assigned: HashMap[Uuid, _Epochs], topic: Uuid, partitions: list[int], size: int
     ) -> None:
-        """Adds partitions to those that are kept; `size` partitions of the topic were assigned."""
+        """Adds partitions to the kept ones; before, the topic had `size` assigned partitions."""
         kept = assigned.compute_if_absent(topic, dict)
         epochs = {**kept, **dict.fromkeys(partitions, self.target_epoch)}
         slots = copied_map_slots(size) if kept else DEFAULT_SLOTS

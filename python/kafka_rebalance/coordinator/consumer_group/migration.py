@@ -3,7 +3,7 @@
 
 An upgrade makes the generation the epoch of the group and of each member, and turns the assignments
 into targets; a downgrade does the reverse. An upgrade is refused with GROUP_ID_NOT_FOUND if the
-policy forbids it, if the group is not one of consumers or is too large, or if an assignment
+policy forbids it, if the group's members are not consumers or are too many, or if an assignment
 contains user data.
 
 Source   GroupMetadataManager.convertToConsumerGroup, convertToClassicGroup,
@@ -56,7 +56,7 @@ def upgrade(state: Shard, classic: Group, records: log.Records) -> ConsumerGroup
 
 
 def _consumer_group(group: Group, cluster: ClusterTopics) -> ConsumerGroup:
-    if group.members and group.protocol_name is None:  # no metadata, so Kafka fails
+    if group.members and group.protocol_name is None:  # Kafka finds no metadata, and fails
         raise RequestRefused(ErrorCode.UNKNOWN_SERVER_ERROR)
     epoch = group.generation_id
     new = ConsumerGroup(group.group_id, epoch=epoch, assignment_epoch=epoch)
@@ -186,7 +186,7 @@ def _add(group: Group, member: ConsumerGroupMember) -> None:
 
 
 def encode_partitions(target: Target, metadata: bytes, cluster: ClusterTopics) -> bytes:
-    """Returns the bytes of these partitions, in the version of a classic member's subscription."""
+    """Returns a classic member's assignment as bytes, in the version of its `metadata`."""
     partitions = tuple(
         TopicPartition(cluster.by_id[topic].name, partition)
         for topic, numbers in target.items()

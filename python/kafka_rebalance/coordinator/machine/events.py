@@ -128,7 +128,9 @@ class Heard(_Event):
 
 
 class PatternsDue(_Event):
-    """The host passes this effect back after earlier appends; then the patterns are resolved."""
+    """The host passes this effect back as an event, after the appends emitted before it; then the
+    patterns are resolved.
+    """
 
     group_id: str
     patterns: tuple[str, ...]
@@ -225,7 +227,7 @@ class Answer(Continuation):
     """After the append, `response` is sent, or a refusal of `request` if the append failed.
 
     For a share group's member, the host must then carry out `due`. For a classic member, the
-    deadline `cancelled` ends, and those of `armed` begin: pairs (key, delay in ms).
+    deadline `cancelled` is cancelled, and those in `armed` are armed: pairs (key, delay in ms).
     """
 
     request_id: int
@@ -252,7 +254,7 @@ class Answer(Continuation):
 
 
 class Retry(Continuation):
-    """If the append fails, the deadline that led to it is armed again, 500 ms from now."""
+    """If the append fails, the deadline that led to it is armed again, to pass 500 ms later."""
 
     key: DeadlineKey
     revocation: int | None  # the epoch that the passed deadline took from `revocations`

@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Holds a coordinator's state, with the actions that several steps need: respond, append, arm.
 
-The steps are functions in `join_group`, `sync_group`, `rebalance`, …; the state is their first
-argument.
+The steps are functions in `join_group`, `rebalance`, `kind`, …; the state is their first argument.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping, Sequence
@@ -42,7 +41,7 @@ if TYPE_CHECKING:
 
 
 class Ownership(Enum):
-    """The broker loads the groups' log, coordinates the groups, or no longer coordinates them."""
+    """Whether the broker loads the groups' log, coordinates the groups, or no longer does so."""
 
     LOADING = "loading"
     ACTIVE = "active"
@@ -60,7 +59,7 @@ def of_kind(group: AnyGroup | None, kind: type[_Kind]) -> _Kind | None:
 
 
 class Created(NamedTuple):
-    """A group whose first record is not durable yet. `before` holds older offsets of its id."""
+    """A group whose first record is not durable yet. `before` holds older offsets under its id."""
 
     group: Group
     before: frozenset[OffsetValue]
@@ -122,7 +121,7 @@ class Shard(Mutable):
     durable: dict[str, AnyGroup | None] = field(default_factory=dict)
     cluster: ClusterTopics = field(default_factory=ClusterTopics)
     revocations: dict[DeadlineKey, int] = field(default_factory=dict)
-    resolving: set[str] = field(default_factory=set)  # groups whose PatternsDue is on its way
+    resolving: set[str] = field(default_factory=set)  # groups whose PatternsDue the host still has
     created: list[Created] = field(default_factory=list)
     removed: list[AnyGroup] = field(default_factory=list)  # groups removed since the last append
     offsets: Offsets = field(default_factory=Offsets)
@@ -187,7 +186,7 @@ class Shard(Mutable):
     def refuse_parked(
         self, group: Group, member: ClassicGroupMember, error: ErrorCode, member_id: str = ""
     ) -> None:
-        """Refuses the member's parked SyncGroup and JoinGroup; `member_id` is for the latter."""
+        """Refuses the member's parked SyncGroup and JoinGroup, the latter with `member_id`."""
         self.answer_join(group, member, JoinGroupResponse(error_code=error, member_id=member_id))
         self.answer_sync(member, SyncGroupResponse(error_code=error))
 
@@ -270,7 +269,9 @@ class Shard(Mutable):
         self.removed.append(group)
 
     def durable_group(self, group_id: str) -> AnyGroup | None:
-        """Returns the group if its first record is durable and no tombstone of it is; else None."""
+        """Returns the group; None if its first record is not durable yet, or if its tombstone is
+        durable already.
+        """
         offsets = self.offsets.durable(group_id)
         for write in self.writes.values():
             for group in write.buried():
@@ -371,7 +372,7 @@ class GroupKind:
     def starts_deletion(
         self, state: Shard, request_id: int, request: DeleteGroups, group_ids: tuple[str, ...]
     ) -> bool:
-        """Called before a deletion: writes what must be durable first; returns whether it wrote."""
+        """Called before a deletion: appends what must be durable first; returns whether it did."""
         return False
 
     def topics_deleted(self, state: Shard, topic_ids: tuple[Uuid, ...]) -> None:

@@ -218,7 +218,7 @@ class OffsetOrder:
         return list(dict.fromkeys([*self._committed.partitions(group_id), *pending]))
 
     def snapshot(self, epoch: int) -> None:
-        """Makes the present order the one to which `revert` returns, if the epoch is new."""
+        """Makes the present order the one to which `revert` returns, once for each epoch."""
         self._registry.snapshot(epoch)
 
     def revert(self) -> None:

@@ -45,7 +45,7 @@ from .group import (
 def mark_share_state(
     state: Shard, request_id: int, request: DeleteGroups, group_ids: tuple[str, ...]
 ) -> bool:
-    """Marks the first share state of an empty group as deleting; False if there is none."""
+    """Marks as deleting the share state of the first empty group with one; else returns False."""
     for at, group_id in enumerate(group_ids):
         group = of_kind(state.groups.get(group_id), ShareGroup)
         if group is not None and group.share_state is not None and group.is_empty:

@@ -9,7 +9,8 @@ ShareGroupHeartbeat: a member joins or stays, and learns its partitions.
 4. This member's step to its target. Other members do not matter: partitions are shared.
 5. Partitions whose share state is not initialised (`initialization.py`).
 
-The response has an assignment if the member joins or sends names, or if its partitions changed.
+The response has an assignment if the member joins or sends topic names, or if its partitions have
+changed.
 
 Source   GroupCoordinatorService.shareGroupHeartbeat, GroupMetadataManager (shareGroupHeartbeat,
          shareGroupLeave, initializedAssignmentPending, replay), ShareGroupAssignmentBuilder,
@@ -76,7 +77,7 @@ def share_step(
     *,
     is_new_epoch: bool,
 ) -> ShareGroupMember:
-    """Returns the member's next state; `topics` holds the ids to which it subscribes."""
+    """Returns the member's next state; `topics` holds the ids of the topics it subscribes to."""
     if epoch != member.member_epoch:
         return replace(
             member,
@@ -167,7 +168,7 @@ def _answer(
 
 
 def next_epoch(state: Shard, change: EpochChange) -> EpochChange:
-    """Returns the change; its epoch is the next one if names, partitions or metadata changed."""
+    """Returns the change, with the next epoch if topic names, partitions or metadata changed."""
     # 3.
     group, old, new = change.group, change.old, change.member
     is_new = new.subscribed_topic_names != old.subscribed_topic_names

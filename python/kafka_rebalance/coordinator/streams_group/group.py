@@ -7,7 +7,7 @@
     active               task -> process that has it, or still has to revoke it
     standby, warmup      task -> the processes that have it
 
-Records change a group. No record contains these fields: `unlogged`; `refresh_at`;
+Records change a group, except for these fields, which no record contains: `unlogged`; `refresh_at`;
 `shutdown_member_id`, the first member that asked to shut the application down.
 
 Source   StreamsGroup.java (Kafka 4.4.0); KIP-1071; docs/behaviour/streams-groups.md.
@@ -73,7 +73,7 @@ def task_set(listed: TaskList | Role) -> frozenset[Task]:
 
 
 def task_list(tasks: Iterable[Task]) -> TaskList:
-    """Returns tasks by subtopology, in the order of records: by the id's UTF-16 units, sorted."""
+    """Returns each subtopology's sorted tasks; subtopologies are in order of their UTF-16 units."""
     found: dict[str, list[int]] = {}
     for subtopology_id, partition in sorted(tasks, key=lambda task: (name_key(task[0]), task[1])):
         found.setdefault(subtopology_id, []).append(partition)
@@ -81,7 +81,7 @@ def task_list(tasks: Iterable[Task]) -> TaskList:
 
 
 class TasksState(StateNumber):
-    """STABLE, or whether a member waits for its own revocations or for tasks of other members."""
+    """Whether a member is STABLE, or waits for its own revocations or for other members' tasks."""
 
     STABLE = 1
     UNREVOKED_TASKS = 2

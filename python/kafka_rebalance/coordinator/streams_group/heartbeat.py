@@ -218,7 +218,7 @@ def _change(
     *,
     is_new: bool,
 ) -> StreamsChange:
-    """Returns the change, with a new epoch if `is_new` or topology, settings or targets differ."""
+    """Returns the change; a new epoch if `is_new`, or if topology, settings or targets differ."""
     config = state.config_of(group.group_id)
     configs = {NUM_STANDBY_REPLICAS: str(config.group_streams_num_standby_replicas)}
     if config.group_streams_rack_aware_assignment_tags:

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The parts that only streams groups have: topology, tasks, initial rebalance delay (KIP-1071).
 
-Quirk    the first heartbeat stores the configured topology in a group object, and then replaces
-         this object with its own records. If no other heartbeat arrives before the initial delay
-         ends, no topology is known and no targets are computed; the next heartbeat computes them.
+Quirk    the first heartbeat stores the configured topology in a group object, which the heartbeat's
+         own records then replace. If no other heartbeat arrives before the initial delay ends, no
+         topology is known and no targets are computed; the next heartbeat computes them.
 Source   GroupMetadataManager (replay, computeDelayedTargetAssignment), StreamsGroup
          (asDescribedGroup, validateOffsetCommit), StreamsGroupMember (Builder,
          asStreamsGroupDescribeMember) (Kafka 4.4.0); docs/behaviour/streams-groups.md.
@@ -131,7 +131,7 @@ def _shown(tasks: GroupTasks) -> streams.DescribedTasks:
 
 
 def _epochs(role: Role, without: int) -> dict[Task, int]:
-    """Returns active tasks with their epochs; `without` is used if the record contains none."""
+    """Returns active tasks with their epochs; if the record has no epochs, each gets `without`."""
     found: dict[Task, int] = {}
     for name, numbers, epochs in role:
         if epochs is None or len(epochs) != len(numbers):
@@ -141,7 +141,9 @@ def _epochs(role: Role, without: int) -> dict[Task, int]:
 
 
 def _contains(assigned: Collection[Task], owned: streams.TaskList | None) -> bool:
-    """Returns whether all owned tasks are assigned, and each listed subtopology has such a task."""
+    """Returns whether all owned tasks are assigned, and each listed subtopology has an assigned
+    task.
+    """
     if owned is None:
         return False
     names = {name for name, _ in assigned}

@@ -67,7 +67,7 @@ class StreamsChange(Frozen):
 
 
 class Targets(NamedTuple):
-    """Targets with their epoch, the records that store them, and a status."""
+    """Targets with their epoch, the records that store them, and a status to report, if any."""
 
     epoch: int
     targets: Mapping[str, GroupTasks]

@@ -70,7 +70,7 @@ def described(topology: wire.StreamsTopology, counts: Mapping[str, int]) -> wire
 
 
 def configure(topology: wire.StreamsTopology, cluster: ClusterTopics) -> ConfiguredTopology:
-    """Applies the topology to these topics. Errors: RequestRefused if no topics make it valid."""
+    """Applies the topology to these topics. Errors: RequestRefused if none could make it valid."""
     for one in topology.subtopologies:
         _copartitioned(one)  # Kafka reads the co-partition groups before anything else
     counts = {name: one.partitions for name, one in cluster.topics.items()}
@@ -213,7 +213,7 @@ def _largest_input(
 
 
 def _copartitioned(subtopology: wire.StreamsSubtopology) -> list[frozenset[str]]:
-    """Returns each co-partition group's topics. Errors: RequestRefused for an index without one."""
+    """Returns each co-partition group's topics. Errors: RequestRefused if an index has no topic."""
     sources = subtopology.source_topics
     repartition = [one.name for one in subtopology.repartition_source_topics]
     found = []
@@ -240,7 +240,7 @@ def _copartition(
     if internal != names:
         numbers = {known[name] for name in names - internal}
     elif fixed:
-        numbers = {known[name] for name in fixed}  # quirk: also topics of other groups
+        numbers = {known[name] for name in fixed}  # quirk: also of other co-partition groups
     else:
         numbers = {max(known[name] for name in internal)}
     if len(numbers) > 1:

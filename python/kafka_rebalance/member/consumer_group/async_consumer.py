@@ -7,8 +7,9 @@
 
 The caller sends every Send and reports Answered or Failed, calls `handle(Tick(), t)` when
 `next_deadline_ms()` is `t`, and polls. After Revoked, Assigned or Lost in a poll it reports
-CallbackCompleted when the callback has returned; heartbeats continue meanwhile. Unsubscribe and
-Close themselves wait for their callback. Only the member id and back-offs are random, from `rng`.
+CallbackCompleted when the callback has returned; heartbeats continue meanwhile. A callback of
+Unsubscribe or Close is not reported: these calls wait for it. Only the member id and the back-offs
+are random; `rng` chooses them.
 
 With `client_library` "librdkafka", the consumer reconciles as librdkafka does (`reconciliation`).
 
@@ -33,7 +34,7 @@ _S = ConsumerMemberState
 
 
 class AsyncConsumer(AsyncMembership):
-    """A consumer of a group whose broker assigns; the module's docstring explains its use."""
+    """A consumer in a broker-assigned group; the module's docstring explains its use."""
 
     _: KW_ONLY
     kind: ClassVar[Literal["async"]] = "async"
@@ -109,7 +110,7 @@ class AsyncConsumer(AsyncMembership):
         return min(due, default=None)
 
     def next_heartbeat_ms(self) -> int | None:
-        """Returns when the next heartbeat of the interval is due; None outside of a group."""
+        """Returns when the next regular heartbeat is due; None outside of a group."""
         return None if self.state in NOT_IN_GROUP else self.heartbeat_at_ms
 
     def handle(self, event: interface.MemberEvent, now_ms: int) -> list[interface.MemberEffect]:
@@ -184,7 +185,9 @@ class AsyncConsumer(AsyncMembership):
             self.effects.append(due.effect)
 
     def _next_callback(self) -> Callback | None:
-        """Removes and returns the next callback or None; a poll runs those present at its start."""
+        """Removes and returns the next callback, or None; one poll runs the callbacks that waited
+        when it began.
+        """
         if not self.callbacks or self.running is not None:
             return None
         if not self.callbacks_in_poll:

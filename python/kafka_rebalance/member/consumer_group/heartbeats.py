@@ -4,8 +4,8 @@ a member's requests.
 
     at once        while the member joins, acknowledges or leaves; the first two wait for the
                    response to the last heartbeat
-    interval       set by the coordinator, and counted from the time of sending
-    after an error all fields are sent, after a back-off, except in the states that send at once
+    interval       set by the coordinator, and counted from the time of sending the last heartbeat
+    after an error all fields are sent; after a back-off, unless the member's state sends at once
     no polls       after `max.poll.interval.ms` the member leaves, and is STALE until the next poll
 
 Source   AbstractHeartbeatRequestManager.poll, HeartbeatRequestState,

@@ -99,7 +99,7 @@ class LocalReconciliation(Mutable):
     commit: SentRequest | None = None
     commit_at_ms: int | None = None  # when the commit must be sent
     commit_failures: int = 0
-    is_void: bool = False  # the member has joined again since the start
+    is_void: bool = False  # the member has joined again since the reconciliation began
     has_revoked: bool = False  # onPartitionsRevoked has returned
 
 
@@ -147,7 +147,7 @@ class AsyncMembership(AnyMembership):
     heartbeat_interval_ms: int = 0  # set by the coordinator
     heartbeat_at_ms: int = 0
     heartbeat_failures: int = 0
-    retry_at_ms: int = 0  # before this time, no heartbeat is sent for the interval
+    retry_at_ms: int = 0  # end of the back-off after an error: no regular heartbeat before it
 
     def __post_init__(self) -> None:
         # The client chooses its random id once, and keeps it across all joins.

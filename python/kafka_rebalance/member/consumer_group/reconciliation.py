@@ -8,8 +8,9 @@
     4. assign    onPartitionsAssigned with the gained partitions, even if there are none
     5. state     ACKNOWLEDGING, which sends a heartbeat at once
 
-A reconciliation ends without effect if the member has left RECONCILING, or has joined again. Topics
-that the client does not know are left out; the other topics are acknowledged meanwhile.
+A reconciliation ends without effect if the member is no longer RECONCILING, or has joined again.
+Topics whose names the client does not know are left out; the other topics are acknowledged
+meanwhile.
 
 librdkafka's main thread does step 1 without a poll. The next poll does step 3; then step 2 commits
 only the revoked partitions, and step 4 is in the same poll.
@@ -116,7 +117,7 @@ def commit(state: AsyncMembership, partitions: Partitions) -> SentRequest | None
 
 
 def commit_answered(state: AsyncMembership, sent: SentRequest, error: ErrorCode) -> None:
-    """Handles the response to a commit; a commit before a revocation is tried again."""
+    """Handles the response to a reconciliation's commit, which is repeated after some errors."""
     running = state.reconciliation
     if running is None or sent is not running.commit:
         return

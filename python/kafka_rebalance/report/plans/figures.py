@@ -98,7 +98,9 @@ def moves_text(one: Figures, *, is_least: bool = False) -> str:
 
 
 def times_text(plan: RebalancePlan) -> tuple[str, str]:
-    """Returns the times as text and their assumptions; or "", and why there are no times."""
+    """Returns the plan's simulated times as text, and their assumptions; or "", and why there are
+    none.
+    """
     from kafka_rebalance.simulator.timing import timed_or_why
 
     times, assumed = timed_or_why(plan)

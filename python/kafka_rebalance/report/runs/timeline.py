@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Computes the picture of a run: who held each partition when, and how many had no holder.
+"""Computes the picture of a run: who held each partition when, and how many partitions had no
+holder.
 
 Each partition has a row. If there are too many partitions, each member has a row instead, with the
 number of partitions that it holds.

@@ -71,7 +71,7 @@ _ALGORITHM = {
 
 
 class Share(Frozen):
-    """The number of partitions that each member may have in the constrained algorithm."""
+    """How many partitions each member may have in the constrained algorithm."""
 
     partitions: int
     members: int
@@ -121,9 +121,10 @@ _GIVEN_UP = {
 
 
 class Unassigned(Fact):
-    """The partition is one of `unassigned` ones. `again` is True if a member also keeps it.
+    """The partition is one of `unassigned` partitions. `again` is True if a member also keeps it.
 
-    `short` members have fewer than `least` partitions, `one_more` members may have one more.
+    `short` members have fewer than `least` partitions, and `one_more` members may have one more
+    than that.
     """
 
     unassigned: int
@@ -217,7 +218,8 @@ MovedWhy = Literal["previous", "smallest", "instead"]
 
 
 class Moved(Fact):
-    """A move during balancing, with its reason; the `…_holds` are both counts before the move.
+    """A move during balancing, with its reason; the `…_holds` are both members' numbers of
+    partitions before it.
 
     `instead` is the partition that should have moved, if this one moved back in its place.
     """

@@ -53,7 +53,8 @@ class ConnectWorker(Frozen):
 
 
 class ConnectGroup(Frozen):
-    """A Connect group. `protocol` is what its workers selected, such as "sessioned"."""
+    """A Connect group. `protocol` is the protocol that its workers selected, such as "sessioned".
+    """
 
     group_id: str
     state: str

@@ -167,7 +167,7 @@ def _planned(group: GroupSpec, row: Row, assignor: str | None, texts: list[str] 
 
 def _check_libraries(group: GroupSpec, changes: Sequence[Change]) -> None:
     """Raises GroupError for a switch to the consumer protocol if some members' library lacks it,
-    and for any other change of a group that a Python library's own class assigns.
+    and for any other plan of a group that a Python library's own class assigns.
 
     The plan of a single group would play the restarts of all members that can switch, with a note
     on those that cannot.

@@ -145,7 +145,7 @@ def _kept(batch: "pa.RecordBatch", kept: "pa.Schema", split: Split) -> "dict[str
             columns[one.name] = pa.nulls(len(batch), one.type)
             continue
         found = batch[one.name]
-        # Nanoseconds are cut off, as Spark does.
+        # Nanoseconds are cut off, as by Spark.
         is_time = pa.types.is_timestamp(found.type) and pa.types.is_timestamp(one.type)
         try:
             columns[one.name] = found.cast(one.type, safe=not is_time)

@@ -160,7 +160,9 @@ class _Group:
 
     @property
     def size(self) -> int:
-        """Returns the number of members that the text names; 0 if it names none."""
+        """Returns the group's number of members in the table of states or rpk's summary; 0 without
+        these.
+        """
         size = self.said.get("MEMBERS", "0")
         return int(size) if _is_number(size, "#MEMBERS") else 0
 

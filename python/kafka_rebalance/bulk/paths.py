@@ -157,8 +157,8 @@ def columns_of(files: Iterable[str], *, below: str) -> set[str]:
 
 
 def _below(source: str) -> str:
-    """Returns a regular expression for the start of paths below a source: the part before its first
-    pattern character.
+    """Returns a regular expression for the start of paths below a source: its directories before
+    the first one with a pattern.
     """
     here = local(source)
     inner = place(source)[2] if here is None else str(here)

@@ -227,7 +227,9 @@ _FIGURES: dict[str, tuple[Sequence[str], Callable[[Mapping[str, Any]], Any]]] = 
     "waiting": (("waiting",), lambda row: row["waiting"]),
     "unavailable": (("unavailable",), lambda row: row["unavailable"]),
 }
-"""As `FIGURES` for Spark: figure -> the columns that it reads, and a function that computes it."""
+"""As `FIGURES` of `fleet_spark`: figure -> the columns that it reads, and a function that computes
+it.
+"""
 
 
 def _read(files: Iterable[Split]) -> Iterator[tuple[str | None, str, dict[str, Any]]]:

@@ -170,8 +170,10 @@ def _joins_again(group: GroupSpec) -> bool:
 
 
 class _Restart(NamedTuple):
-    """One member's restart. Members in `left` restart later. If `stops`, the classic members are
-    eager: they revoke all their partitions each time they join again.
+    """One member's restart.
+
+    Members in `left` restart later. If `stops`, the classic members are eager: they revoke all
+    their partitions each time they join again.
     """
 
     member: Member

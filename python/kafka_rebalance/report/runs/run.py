@@ -203,8 +203,9 @@ def _print_settled(
     *,
     by_event: bool,
 ) -> None:
-    """Prints the time to settle after each event; the event's name is cut to `most` characters. A
-    row is an event (`by_event`), or a run. Events at one time count as one.
+    """Prints the time to settle after each event; the event's name is cut to `most` characters.
+
+    A row is an event (`by_event`), or a run. Events at one time count as one.
     """
     events = next(iter(parts.values()))
     what = [f"{cut(each.what, most)} at {seconds(each.at_ms)} s" for each in events]

@@ -79,8 +79,7 @@ def texts_of(changes: Iterable[Change | str]) -> list[str]:
 
 
 def unread(assignor: str | None) -> set[str]:
-    """Returns the columns and fields that the assignor does not read, and which are not validated.
-    """
+    """Returns the columns and fields that the assignor does not read; these are not validated."""
     drop = {"members[].client_id", *_NOT_PLANNED}
     if assignor is not None:
         drop |= {"assignor", "rebalance_protocol"}

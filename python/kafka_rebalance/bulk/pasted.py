@@ -167,8 +167,7 @@ class _Group:
         return int(size) if _is_number(size, "#MEMBERS") else 0
 
     def owned(self, given: Mapping[str, int]) -> dict[str, _Partitions]:
-        """Returns member id -> owned partitions. Errors: GroupError if the text does not show them.
-        """
+        """Returns member id -> owned partitions. Errors: GroupError if the text lacks them."""
         unnamed = {topic for owned in self.shown.values() for topic, _ in owned if topic[0] == "#"}
         if self.offsets and (unnamed or not self.shown):
             return self.offsets

@@ -50,8 +50,7 @@ class Split(Frozen):
 
 
 def cut(files: Iterable[Split], bytes_each: int, *, lines: bool) -> list[list[Split]]:
-    """Returns for each task a list of splits, in file order, of about `bytes_each` bytes together.
-    """
+    """Returns a list of splits for each task, in file order, of about `bytes_each` bytes in all."""
     tasks: list[list[Split]] = [[]]
     left = bytes_each
     for file in files:

@@ -163,8 +163,7 @@ def of_switch(group: TriagedGroup, planned: SwitchPlan) -> Iterator[Problem]:
 
 
 def of_plan(plan: RebalancePlan, limits: Mapping[str, int]) -> Iterator[Problem]:
-    """Yields the problems of a group after planned changes, and the limits that the changes exceed.
-    """
+    """Yields a group's problems after planned changes, and the limits that the changes exceed."""
     figures, group_id, counts = plan.figures(), plan.group.group_id, plan.after.counts()
     if is_not_known(plan):
         yield Problem.of(group_id, NOT_KNOWN, plan.summary.removeprefix("Not known: "))

@@ -37,8 +37,7 @@ class OnSpark:
 
     @cached_property
     def _read(self) -> tuple[DataFrame, Callable[[], dict[str, int]]]:
-        """Returns the groups to assign, and a function that counts the left-out ones after the job.
-        """
+        """Returns the groups to assign, and a function that counts the others after the job."""
         args = self.args
         groups, passed_over = jobs.read_groups(
             self._spark,

@@ -66,8 +66,7 @@ def _no_constant(name: str) -> NoReturn:
 
 
 def _no_half_pairs(text: str) -> None:
-    """Raises a ValueError if an escape in `text`, which is valid JSON, is half of a surrogate pair.
-    """
+    """Raises a ValueError if an escape in `text` (valid JSON) is half of a surrogate pair."""
     for escape in _ESCAPE.finditer(text):
         if escape[1]:
             raise ValueError(f"{escape[0]} is half of a surrogate pair")

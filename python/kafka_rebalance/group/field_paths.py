@@ -58,8 +58,7 @@ def array(value: Any, at: str) -> list[Any] | tuple[Any, ...]:
 
 
 def objects(values: Any, at: str, expected: type, example: str) -> Sequence[Any]:
-    """Returns `values`. Errors: GroupError, with the code `example`, for an entry of another type.
-    """
+    """Returns `values`. Errors: GroupError, with `example`, for an entry of another type."""
     for i, value in enumerate(list_or_tuple(values, at)):
         if not isinstance(value, expected):
             raise wrong(value, f"{at}[{i}]", expected.__name__, example)

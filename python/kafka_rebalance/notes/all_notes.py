@@ -76,8 +76,7 @@ def plan_notes(
 
 
 def _nowhere(plan: RebalancePlan) -> Iterator[Note]:
-    """Yields a note on a plan of `balanced` or `weighted`: whether members or brokers can run it.
-    """
+    """Yields a note on a plan of `balanced` or `weighted`: which members or brokers can run it."""
     name = plan.assignor.partition("?")[0]
     if name in OURS:
         may_list, words = who_lists_ours(plan.group)

@@ -41,8 +41,7 @@ def check_sources(group: GroupSpec, changes: Sequence[Change]) -> None:
 
 
 def may_stop(group: GroupSpec, changes: Sequence[Change]) -> bool:
-    """Returns whether the group is a Streams application that one of the changes stops or may stop.
-    """
+    """Returns whether the group is a Streams application that a change stops or may stop."""
     grown = [one for one in changes if isinstance(one, AddPartitions)]
     if group.assignor == STREAM:
         read = {topic for member in group.members for topic in member.topics}

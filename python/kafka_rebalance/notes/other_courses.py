@@ -205,8 +205,7 @@ class Further(Frozen):
 
 
 def extra_rebalances(group: GroupSpec, changes: Sequence[Change]) -> ExtraRebalances | None:
-    """Returns the cause for which a member may join more often than planned; None if there is none.
-    """
+    """Returns why a member may join more often than planned; None if there is no cause."""
     if group.assignor in SERVER_SIDE:
         return None
     if len(group.members) > 1 and any(map(changes_all, changes)):

@@ -70,8 +70,7 @@ class Figures(Frozen):
 
 
 def figure_rows(plan: "RebalancePlan", one: Figures) -> list[tuple[str, ...]]:
-    """Returns rows (name, before, after, best possible) of the plan's figures on balance and racks.
-    """
+    """Returns rows (name, before, after, best possible) of the figures on balance and racks."""
     balances = (one.balance_before, one.balance_after, one.balance_possible)
     new = new_partitions(plan)
     moves = "moves" + f" ({new} of new partitions)" * (new > 0)

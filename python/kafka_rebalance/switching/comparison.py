@@ -243,8 +243,7 @@ _TOO_LARGE = "left out: its class is slow for so large a group; --assignors has 
 
 
 def _why_all_are_equal(group: GroupSpec, changes: Sequence[Change]) -> str | None:
-    """Returns why every assignor must assign all partitions to one member; None if this is not so.
-    """
+    """Returns why every assignor must assign all partitions to one member; None if not so."""
     if len(group.members) == 1 and not any(isinstance(one, AddMembers) for one in changes):
         return "its only member reads all"
     grows = any(isinstance(one, AddPartitions | AddTopics) for one in changes)

@@ -53,8 +53,7 @@ from kafka_rebalance.plans.group_kinds import CONSUMER, protocol_kind
 
 
 class Candidate(Frozen):
-    """The figures of one assignor; or the error why it has none, and that error's kind for columns.
-    """
+    """The figures of one assignor; or an error in their place, and its kind for columns."""
 
     assignor: str
     figures: Figures | None
@@ -125,8 +124,7 @@ def recommend(
 
 
 def _why_not(group: GroupSpec, assignor: str) -> str:
-    """Returns why `assignor`, which would do better, is not recommended, as the end of a sentence.
-    """
+    """Returns why the better `assignor` is not recommended, as the end of a sentence."""
     if bare(assignor) in OURS:
         return f", but {who_lists_ours(group)[1]}"
     lacking = lacking_clients(group, assignor)

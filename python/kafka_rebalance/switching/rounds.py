@@ -57,8 +57,7 @@ def two_bounces(group: GroupSpec, old: str, new: str, engine: Engine) -> tuple[B
 
 
 def bounce_of_one_name(group: GroupSpec, old: str, new: str, engine: Engine) -> Bounce:
-    """Returns the bounce of a change between two assignors that are equal or share a protocol name.
-    """
+    """Returns the one bounce between two assignors that are equal or share a protocol name."""
     (only,) = _bounces(group, (old,), ((new,),), engine)
     return only
 

@@ -101,8 +101,7 @@ def _known(racks: tuple[str | None, ...]) -> set[str]:
 
 
 def _check_topics(change: "AddTopics | RemoveTopics | Resubscribe") -> None:
-    """Checks the fields of a change. Raises a GroupError if it has no topics: its text needs one.
-    """
+    """Checks a change's fields. Raises a GroupError if it has no topics: its text needs one."""
     check_fields(change)
     if not change.topics:
         raise error("say which topics: name one at least")

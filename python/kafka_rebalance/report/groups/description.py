@@ -66,8 +66,7 @@ def print_description(one: Description, given: str, *, everything: bool) -> None
 
 
 def print_findings(findings: Sequence[Note], names: Mapping[str, str]) -> None:
-    """Prints a line for each finding; `names` maps member ids to the names in the members' table.
-    """
+    """Prints a line for each finding; `names` maps member ids to names in the members' table."""
     if findings:
         print()
     for finding in findings:

@@ -88,8 +88,7 @@ def _before_switch(plan: RebalancePlan) -> tuple[Step, ...]:
 
 
 def step_notes(step: Step) -> list[str]:
-    """Returns notes on a step's waiting and leaderless partitions, to be printed after its cause.
-    """
+    """Returns notes on a step's waiting and leaderless partitions, to print after its cause."""
     notes = []
     if step.waiting:
         is_lost = "comes back" not in step.cause and step.rounds
@@ -215,8 +214,7 @@ def _print_standby(standby: Delta, names: Mapping[str, str], *, everything: bool
 
 
 def quiet_notes(one: Round) -> list[str]:
-    """Returns clauses on the members without changes: how many keep partitions, how many are idle.
-    """
+    """Returns clauses on members without changes: how many keep partitions, how many are idle."""
     quiet = {*_members(one)} - changing_members(one)
     idle = len(quiet - _with_some(one.kept))
     kept, notes = len(quiet) - idle, []

@@ -150,8 +150,7 @@ _HATCHES = (
 
 
 def _marked_holders(shown: Timeline) -> dict[tuple[str, int], str]:
-    """Returns (shade, mark) -> SVG pattern's name, for members that share an earlier one's shade.
-    """
+    """Returns (shade, mark) -> SVG pattern's name for members that share an earlier one's shade."""
     held = (_shade_of(bar) for bar in shown.bars if bar.look is not Look.GAP)
     return {(shade, mark): f"{shade[1:]}-{mark}" for shade, mark in held if mark}
 

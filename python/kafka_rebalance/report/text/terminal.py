@@ -31,8 +31,7 @@ _STYLED = re.compile("(\x1b\\[(?:1|31)m)(.*?)(\x1b\\[0m)", re.DOTALL)
 
 
 def columns(stream: TextIO | None = None) -> int:
-    """Returns COLUMNS, else the width of the stream's terminal (default: standard output), else 0.
-    """
+    """Returns COLUMNS, else the width of the stream's terminal (default: stdout's), else 0."""
     given = os.environ.get("COLUMNS", "")
     try:
         found = int(given) if given.isdecimal() else 0

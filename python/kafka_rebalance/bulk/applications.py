@@ -26,8 +26,7 @@ TEXTS = frozenset(("group_id", "error"))
 
 
 class ApplicationRow(NamedTuple):
-    """An application and its plan; a row with an `error` has no plan, and perhaps nothing but the
-    id.
+    """An application and its plan; a row with an `error` has no plan, perhaps only the id.
 
     `records_behind`      the largest number of records that a task still lacks at the process where
                           it belongs

@@ -14,7 +14,9 @@ Outcome = Literal["first", "newer", "equal", "older"]
 
 
 class Claim(Frozen):
-    """A claim to the partition. `outcome` compares its generation with `against`."""
+    """A claim to the partition. `outcome` tells how its generation compares with `against`, that of
+    the claim believed before it.
+    """
 
     member_id: str
     generation: int
@@ -35,7 +37,7 @@ _CLAIMED: dict[Outcome, str] = {
 
 
 class ClaimFacts(Fact):
-    """All claims to the partition, in the order in which the leader reads them."""
+    """All claims to the partition, in the order in which the leader's assignor reads them."""
 
     claims: tuple[Claim, ...]
     step = "claims"
@@ -168,7 +170,9 @@ NotHeldWhy = Literal["nobody", "rack", "unsubscribed"]
 
 
 class Held(Fact):
-    """The owner according to the claims keeps the partition until balancing, unless `why_not`."""
+    """The owner according to the claims keeps the partition until balancing, unless `why_not` is
+    set.
+    """
 
     member_id: str | None
     topic: str

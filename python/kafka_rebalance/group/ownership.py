@@ -295,9 +295,7 @@ def _runs(partitions: Sequence[TopicPartition]) -> str:
 
 
 class Delta(Frozen):
-    """The difference between two assignments. `transferring` lists the partitions by their new
-    owner.
-    """
+    """The difference between two assignments. `transferring` lists partitions by new owner."""
 
     kept: Assignment
     revoked: Assignment

@@ -93,9 +93,7 @@ class GroupSpec:
         return cls(**contract.read(fields), max_partitions=max_partitions)
 
     def interned(self) -> "_core.Interned":
-        """Returns the group in the core's form; the first call makes it, later calls return the
-        same object.
-        """
+        """Returns the group in the core's form; the first call makes it, later calls reuse it."""
         if self._interned is None:
             object.__setattr__(self, "_interned", _core.intern(self))
         assert self._interned is not None
@@ -218,9 +216,7 @@ class GroupSpec:
         return max(MAX_PARTITIONS, sum(topic.partitions for topic in self.topics), tasks)
 
     def partition_counts(self) -> dict[str, int]:
-        """Returns topic -> number of partitions; topics without partitions are left out, as
-        assignors see them.
-        """
+        """Returns topic -> number of partitions, as assignors see it: without empty topics."""
         return {topic.name: topic.partitions for topic in self.topics if topic.partitions > 0}
 
 

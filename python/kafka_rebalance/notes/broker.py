@@ -336,8 +336,8 @@ def _libraries(group: GroupSpec) -> Iterator[Note]:
 
 
 def _moved(plan: RebalancePlan) -> Iterator[tuple[TopicPartition, str | None, str | None]]:
-    """Yields (partition, owner before the plan, owner after it) for each that changes; a member
-    that restarted is named by the id that it had before.
+    """Yields (partition, owner before the plan, owner after it) for each partition whose owner
+    changes; a member that restarted is named by the id that it had before.
     """
     origins = plan.steps[-1].origins
     before = {tp: member for member, owned in plan.before.items() for tp in owned}

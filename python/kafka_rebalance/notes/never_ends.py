@@ -202,7 +202,7 @@ def may_never_end(group: GroupSpec) -> bool:
 
 class _Ended(NamedTuple):
     """A group after events. `hung` is the group whose rebalance never ends, and `cause` the event
-    that starts it; None if all rebalances end.
+    that starts it; both are None if all rebalances end.
     """
 
     group: GroupSpec

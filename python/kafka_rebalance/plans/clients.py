@@ -194,9 +194,7 @@ def run_several(group: GroupSpec) -> bool:
 
 
 def sure_to_run(group: GroupSpec, names: Sequence[str]) -> list[str]:
-    """Returns those of `names` that a member may run which can run nothing but libraries in
-    `names`.
-    """
+    """Returns the libraries in `names` that some member may run which can run no others."""
     may_run = [{client.name for client in one} for one in _libraries(group)]
     certain = {name for one in may_run if one.issubset(names) for name in one}
     return [name for name in names if name in certain]

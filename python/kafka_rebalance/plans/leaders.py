@@ -134,9 +134,7 @@ def plans_by_leader(
 
 
 def has_no_answer(led: Sequence[LedPlan]) -> bool:
-    """Returns whether no possible leader's assignor has a plan, and `led` has only that of Kafka's
-    own.
-    """
+    """Returns whether only Kafka's own assignor has a plan, and no possible leader's has one."""
     planned = [one for one in led if one.plan is not None]
     return len(led) > 1 and len(planned) == 1 and not planned[0].leaders
 

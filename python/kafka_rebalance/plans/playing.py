@@ -64,8 +64,8 @@ def play_changes(
 
 
 def is_played(group: GroupSpec, change: Change) -> bool:
-    """Returns whether a plan can play the change: in a streams group, only changes of members,
-    without lost racks.
+    """Returns whether a plan can play the change; in a streams group, it can play only changes of
+    members that lose no rack.
 
     A switch of the protocol counts as played: it raises its own error for a streams group.
     """

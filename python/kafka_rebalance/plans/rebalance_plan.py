@@ -107,9 +107,7 @@ class RebalancePlan(Frozen):
 
     @property
     def summary(self) -> str:
-        """Returns one or two sentences: which members get nothing, what moves, and what has no
-        reader.
-        """
+        """Returns one or two sentences: who gets nothing, what moves, and what has no reader."""
         return summary(self)
 
     def __hash__(self) -> int:
@@ -143,8 +141,7 @@ class RebalancePlan(Frozen):
 
     @property
     def curve(self) -> "Curve | None":
-        """Returns how even the group could be after the changes, by the number of partitions that
-        change owners.
+        """Returns how even the group could be at the end, by the number of moved partitions.
 
         None if members share partitions, or if no member is left.
         """

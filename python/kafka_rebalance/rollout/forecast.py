@@ -54,8 +54,7 @@ _LEAST_STOP_MS = 50  # an eager rebalance stops members for less if all are read
 
 
 class PlayedDeploy(Frozen):
-    """A deploy with certain settings. `lines` are the lines to change for these; () for the present
-    settings.
+    """A deploy with certain settings. `lines` are the lines to change for them (() for none).
 
     Each figure is a range over the seeds, with its median:
     rebalances   generations, or targets of the broker; `plan` also counts these

@@ -24,9 +24,7 @@ _COUNT = re.compile(r"[0-9]{1,9}", re.ASCII)
 
 
 class Verb(NamedTuple):
-    """The first word of a change's text, and the name of its option. `default` is the value of a
-    text or option without one.
-    """
+    """The first word of a change's text, also its option. Without a value, `default` counts."""
 
     name: str
     metavar: str

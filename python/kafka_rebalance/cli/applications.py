@@ -135,8 +135,8 @@ def planned_application(
 def compared_settings(
     args: argparse.Namespace, group: GroupSpec, one: "Replay", changes: Sequence[Change]
 ) -> "list[ComparedSettings]":
-    """Plans the changes under the present settings and each `--new-setting`. Errors: those of
-    `planned_application`.
+    """Plans the changes under the present settings, and under each `--new-setting` (without this
+    option, under those that `compare_settings` tries). Errors: those of `planned_application`.
     """
     from kafka_rebalance.applications.comparison import compare_settings
 

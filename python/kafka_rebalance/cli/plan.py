@@ -151,7 +151,7 @@ def _answer(
 
 
 def _notes(one: _Answer, args: argparse.Namespace, *, cheap: bool = False) -> tuple[Note, ...]:
-    is_own = args.assignor is None  # else no note advises `compare`, which plays the own assignor
+    is_own = args.assignor is None  # else no note advises `compare`: it plays the group's own
     return plan_notes(one.planned, one.led, draws=args.samples, is_own=is_own, cheap=cheap)
 
 

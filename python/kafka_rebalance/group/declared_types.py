@@ -19,7 +19,7 @@ _DURATION = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h|d|)", re.ASCII)
 
 
 def check_fields(value: Any, *names: str) -> None:
-    """Checks these fields of a dataclass, or all of them if no name is given.
+    """Checks the fields `names` of a dataclass, or all its fields if no name is given.
 
     Errors: GroupError with the name of the first wrong field.
     """

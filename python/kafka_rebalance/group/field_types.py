@@ -197,7 +197,7 @@ class Field(NamedTuple):
 
 
 class Record(Text, Frozen):
-    """An object with the fields `fields`. `example` is Python code that makes such an object."""
+    """An object with certain `fields`. `example` is Python code that makes such an object."""
 
     fields: tuple[Field, ...]
     of: type

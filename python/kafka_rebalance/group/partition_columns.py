@@ -29,8 +29,8 @@ def check_pairs(
 
     The error's path is `members["ID"]`.
     """
-    # The types and the extreme numbers of all pairs are checked first: a loop over the pairs is
-    # slower, and only finds the wrong one.
+    # The types and the extreme numbers of all pairs are checked first; the loop over the pairs,
+    # which is slower, only runs to find a wrong one.
     are_right = all(isinstance(topic, str) for topic in topics)
     are_right = are_right and all(map(_is_integer, set(map(type, partitions))))
     if are_right and 0 <= min(partitions, default=0) <= max(partitions, default=0) <= MAX_INT32:

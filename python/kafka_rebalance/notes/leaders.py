@@ -79,7 +79,7 @@ def _members(one: LedPlan) -> str:
 def foreign_leader(
     group: GroupSpec, assignor: str | None, shown: Iterable[str] = ()
 ) -> Iterator[Note]:
-    """Yields a warning if another library led last; `shown` are the assignors compared."""
+    """Yields a warning if another library led last; `shown` are those that a comparison shows."""
     library = group.leader_library
     if library in (None, "", "java") or library_of(assignor):
         return

@@ -208,7 +208,7 @@ def copy_commands(group_id: str) -> tuple[str, str]:
 
 def way_text(one: Recipe, old: str, new: str) -> str:
     """Returns the heading of a recipe for a rolling bounce, with a warning if kafka-python's own
-    class would fail in it.
+    class refuses its list.
     """
     bounces = "two rolling bounces" if len(one.settings) == 2 else "one rolling bounce"
     if not {bare(old), bare(new)}.isdisjoint(OURS):

@@ -200,9 +200,7 @@ def _check_lags(lags: object) -> None:
 
 
 def _faults(group: GroupSpec, assignment: Assignment) -> Iterator[Note]:
-    """Yields findings on the assignment: partitions that have no owner, several owners, or a wrong
-    owner.
-    """
+    """Yields findings on the assignment: partitions with no owner, several, or a wrong one."""
     if group.subtopologies is not None:
         yield from _task_faults(group, assignment)
         return

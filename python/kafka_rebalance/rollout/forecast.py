@@ -50,7 +50,7 @@ _BACK_OFF_MS = (0, 10_000, 20_000, 40_000, 80_000, 160_000)
 _MOST_RECORDS = 1_000_000_000  # records of one topic in a second
 _SETTLES_MS = 60_000
 _COLD_MS = 200
-_LEAST_STOP_MS = 50  # an eager rebalance stops members for less if all are ready
+_LEAST_STOP_MS = 50  # an eager rebalance stops members for a shorter time if all are ready
 
 
 class PlayedDeploy(Frozen):

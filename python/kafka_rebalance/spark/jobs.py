@@ -37,8 +37,9 @@ def read_groups(
     """Returns the groups at a path, and a function that returns how many records were skipped.
 
     Call the function after a job has run: it returns how many records of each kind were skipped.
-    Skipped are records of broker-assigned groups, if the topics have no ids. A group is a contract
-    row, or a contract line in the column `line`.
+    Skipped are records whose key is unreadable or of an unknown version and, if the topics have no
+    ids, the records of broker-assigned groups. A group is a contract row, or a contract line in the
+    column `line`.
 
     `format` is one of `paths.FORMATS`; None means RECORDS if `topics` is given, else the suffixes
     decide. For files below a directory `cluster=NAME`, the groups contain a column `cluster`. From
@@ -102,7 +103,7 @@ def _lines(spark: SparkSession, source: str) -> DataFrame:
     files = map(unquote, text.inputFiles())
     if not any(cluster is not None for cluster in paths.clusters_of(files, below=source)):
         return full.select(line)
-    # The name is encoded twice: by Spark in the path, and with the path in the URI.
+    # The cluster's name is encoded twice: by Spark in the path, and with the path in the URI.
     path = _decoded(f.col("_metadata.file_path"))
     found = f.regexp_extract(path, paths.cluster_pattern(source), 1)
     name = f.when(~found.isin("", paths.NO_CLUSTER), _decoded(found))

@@ -264,7 +264,7 @@ class _RangeReader:
         if isinstance(partition, OffsetRange):
             log = self._source.open()
             yield from log.records(partition.partition, partition.start, partition.end)
-        # If the list of ranges is empty, Spark calls a reader with None: there is nothing to read.
+        # If the list of ranges is empty, Spark passes None as the range: there is nothing to read.
 
     def _ranges(self, start: Offsets, end: Offsets) -> list[OffsetRange]:
         longest = self._source.records_per_task

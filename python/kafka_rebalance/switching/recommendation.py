@@ -20,7 +20,7 @@ only "kafka-python or aiokafka", both libraries must have it. `balanced` and `we
 recommended only if every member certainly runs one of the two Python libraries, which have the
 plug-ins.
 
-A group whose only member stays the only one keeps its assignor if the group then settles.
+A group whose only member stays the only one keeps its assignor if the group settles with it.
 
 Assignors of another library are recommended only if the group settles with no assignor that its own
 library may have. Members of the Python libraries can also have Kafka's assignors, as plug-ins,

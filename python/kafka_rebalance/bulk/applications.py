@@ -26,9 +26,10 @@ TEXTS = frozenset(("group_id", "error"))
 
 
 class ApplicationRow(NamedTuple):
-    """An application and its plan; a row with an `error` contains no plan, or only the id.
+    """An application and its plan; a row with an `error` has no plan, perhaps only the id.
 
-    `records_behind`      the most records that a task still lacks at the process it belongs to
+    `records_behind`      the largest number of records that a task still lacks at the process where
+                          it belongs
     `next_rebalance_ms`   0 means at once, None that no rebalance follows
     `moved_tasks`         tasks that move to another process; all figures from here on are those of
                           the likeliest `Course`

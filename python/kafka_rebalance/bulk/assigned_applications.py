@@ -48,8 +48,8 @@ def assigned_line(group_id: str, fields: Mapping[str, Any], engine: Engine) -> b
 
 
 def assigned_row(group_id: str, row: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns the answer to a row. In columns, `application` is the line's field as JSON text,
-    because its lists mix types, which Arrow does not allow.
+    """Returns the answer to a row. In a row's columns, `application` is the line's field as JSON
+    text, because its lists mix types, which Arrow does not allow.
     """
     field = row[FIELD]
     if isinstance(field, str):

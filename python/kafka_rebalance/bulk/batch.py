@@ -149,7 +149,7 @@ def _answers(groups: object, work: Callable[[object], Any]) -> Any:
 
 
 def _check(pa: Any, data: object) -> None:
-    """Raises a ValueError if offsets point beyond a buffer's end; only pyarrow knows its size."""
+    """Raises a ValueError if offsets point beyond their buffer's end, which only pyarrow knows."""
     if isinstance(data, pa.RecordBatch | pa.Table):
         try:
             data.validate()
@@ -168,7 +168,8 @@ def _batch_of_groups(pa: Any, groups: object) -> Any:
 
 
 def _cast(pa: Any, batch: Any, wanted: Any) -> Any:
-    """Returns the batch with these types. Errors: pyarrow.ArrowInvalid.
+    """Returns the batch with its columns cast to the types of the schema `wanted`. Errors:
+    pyarrow.ArrowInvalid.
 
     Columns of the right type are not cast: Arrow would make an invalid array of a list of structs
     in which a field has the null type.
@@ -187,7 +188,9 @@ def _cast(pa: Any, batch: Any, wanted: Any) -> Any:
 
 
 def _wanted(pa: Any, schema: Any) -> Any:
-    """Returns the schema with the types that the core reads; other columns keep their types."""
+    """Returns the schema; columns of the contract get the types that the core reads, others keep
+    theirs.
+    """
     known = _types(contract_schema()) | {"error": pa.string(), "changes": pa.list_(pa.string())}
     fields = []
     for one in schema:
@@ -200,7 +203,8 @@ def _wanted(pa: Any, schema: Any) -> Any:
 
 
 def _whole(pa: Any, found: Any, known: Any) -> Any:
-    """Returns the type `found`, with integers and, instead of null types, the types of `known`.
+    """Returns the type `found`, in which integers replace floats, and the types in `known` null
+    types.
 
     A field that is null in all rows has the null type. If such a field is not in the contract, it
     is left out, because `_cast` cannot handle it in a list. All other types stay the same.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checks arguments of the core's bulk functions, and lists the columns that they do not read."""
+"""Checks arguments of the core's bulk functions, and lists the columns that these do not read."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -28,7 +28,7 @@ Call = tuple[str, tuple[Any, ...]]
 
 
 def assign_call(assignor: str | None, max_partitions: int) -> Call:
-    """Returns the call of `assign_groups`. Errors: GroupError for an unknown assignor."""
+    """Returns the arguments for the core's `assign`. Errors: GroupError for an unknown assignor."""
     known(assignor)
     return "", (assignor, max_partitions, 1)
 
@@ -36,14 +36,16 @@ def assign_call(assignor: str | None, max_partitions: int) -> Call:
 def plan_call(
     assignor: str | None, changes: Iterable[Change | str] | None, max_partitions: int
 ) -> Call:
-    """Returns the call of `plan_groups`. Errors: GroupError for an assignor or a change."""
+    """Returns the arguments for the core's `plan`. Errors: GroupError for a wrong assignor or
+    change.
+    """
     known(assignor)
     texts = None if changes is None else texts_of(changes)
     return "", (assignor, texts, max_partitions, 1)
 
 
 def compare_call(changes: Iterable[Change | str], max_partitions: int) -> Call:
-    """Returns the call of `compare_groups`. Errors: GroupError for a change."""
+    """Returns the arguments for the core's `compare`. Errors: GroupError for a wrong change."""
     parsed = parse_changes(changes)
     for i, change in enumerate(parsed):
         if isinstance(change, SwitchAssignor):
@@ -77,7 +79,7 @@ def texts_of(changes: Iterable[Change | str]) -> list[str]:
 
 
 def unread(assignor: str | None) -> set[str]:
-    """Returns the columns and fields that the assignor does not read; they are not validated."""
+    """Returns the columns and fields that the assignor does not read; these are not validated."""
     drop = {"members[].client_id", *_NOT_PLANNED}
     if assignor is not None:
         drop |= {"assignor", "rebalance_protocol"}

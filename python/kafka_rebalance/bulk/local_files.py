@@ -26,7 +26,9 @@ if TYPE_CHECKING:
 
 
 def files_of(source: str) -> list[Split]:
-    """Returns the files of a local path; as in Spark, not those that begin with `.` or `_`."""
+    """Returns the files of a local path; as in Spark, not the files whose names begin with `.` or
+    `_`.
+    """
     top = Path(os.path.abspath(str(paths.local(source))))  # noqa: PTH100 as Spark, follows no links
     below = [one for one in top.rglob("*") if one.is_file() and _is_seen(one.relative_to(top))]
     names = sorted(map(str, [top] if top.is_file() else below))

@@ -52,8 +52,8 @@ def answers(
 ) -> "pa.RecordBatch":
     """Returns the answers of `verb` ("assign", "owners", "plan" or "compare") to every row.
 
-    `arguments` are those that follow the batch in the core's function; `form` is "columns" or
-    "lines".
+    `arguments` are the arguments that follow the batch in a call of the core's function, except the
+    last one, `form`: "columns" or "lines".
     """
     import pyarrow as pa
     import pyarrow.compute as pc
@@ -84,7 +84,8 @@ def answers(
 
 
 def group_of(row: Row, max_partitions: int = MAX_PARTITIONS) -> GroupSpec:
-    """Returns the group of a row, with a line or with the contract's columns. Errors: GroupError.
+    """Returns the group of a row, which has a column `line` or the contract's columns. Errors:
+    GroupError.
 
     In columns, members may list topics by their indexes; an index out of range stays a number.
     """
@@ -96,9 +97,9 @@ def _fields(row: Row) -> Row:
 
 
 def with_names(row: Row) -> Row:
-    """Returns a row of the contract's columns with names of topics instead of indexes.
+    """Returns a row of the contract's columns, in which members list topics by name, not by index.
 
-    Any element of a list may be null.
+    Any element of a list in the row may be null.
     """
     names = [topic and topic["name"] for topic in row["topics"] or ()]
 
@@ -166,9 +167,10 @@ def _planned(group: GroupSpec, row: Row, assignor: str | None, texts: list[str] 
 
 def _check_libraries(group: GroupSpec, changes: Sequence[Change]) -> None:
     """Raises GroupError for a switch to the consumer protocol if some members' library lacks it,
-    and for any other change of a group that a Python library's own class assigns.
+    and for any other plan of a group that a Python library's own class assigns.
 
-    A plan of one group plays the other members' restarts, with a note on those that cannot.
+    The plan of a single group would play the restarts of all members that can switch, with a note
+    on those that cannot.
     """
     name = group.assignor or ""
     by_python = library_of(name) in LACK_CONSUMER_PROTOCOL

@@ -39,7 +39,8 @@ class OutputDirectory:
         system.create_dir(f"{inner}/{_TEMPORARY}", recursive=True)
 
     def commit(self, names: Sequence[str]) -> None:
-        """Moves these parts into the directory, removes all other files, and writes `_SUCCESS`.
+        """Moves the parts with these names into the directory, removes all other files, and writes
+        `_SUCCESS`.
 
         Nothing is removed before all parts are moved, except the `_SUCCESS` of an older output.
         """
@@ -94,7 +95,9 @@ def output_directory(target: str, *, overwrite: bool = False) -> Iterator[Output
 
 @contextmanager
 def whole_directory(path: Path, *, overwrite: bool = False) -> Iterator[Path]:
-    """Yields a temporary path beside `path`; at the end, renames this directory to `path`."""
+    """Yields a temporary path beside `path`; at the end, the directory made there is renamed to
+    `path`.
+    """
     path = path.absolute()
     path.parent.mkdir(parents=True, exist_ok=True)
     written, old = (path.with_name(f".{path.name}.{os.getpid()}.{end}") for end in ("new", "old"))

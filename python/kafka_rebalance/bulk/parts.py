@@ -25,15 +25,16 @@ _ROW_GROUP_BYTES = 32 * 1024 * 1024
 
 
 class Job(Frozen):
-    """The work for each group (`verb`: assign, plan or compare), and where the answers go."""
+    """The work for each group (`verb` is assign, plan or compare), and the place of the answers."""
 
     verb: str
     calls: Sequence[Call]
     is_lines: bool
     wanted: frozenset[str]
-    """For Parquet, the paths of the columns to read, as in `row_batches`."""
+    """For input in Parquet, the paths of the columns to read, as in `row_batches`."""
     kept: "pa.Schema"
-    """For Parquet, the input's columns that are appended to the answers, with output types."""
+    """For input in Parquet, the columns that are appended to the answers, with their types there.
+    """
     has_cluster: bool
     directory: str
     has_label: bool = False
@@ -51,7 +52,9 @@ class Done(Frozen):
 
 
 class WrittenPart(Frozen):
-    """The name of a part file (None: without rows, none is written), and the counts of its rows."""
+    """The name of a part's file (None: a part without rows, which is not written), and the counts
+    of its rows.
+    """
 
     name: str | None
     groups: int
@@ -131,7 +134,9 @@ def _answers(job: Job, split: Split) -> "Iterator[pa.RecordBatch]":
 
 
 def _kept(batch: "pa.RecordBatch", kept: "pa.Schema", split: Split) -> "dict[str, pa.Array]":
-    """Returns the kept columns, cast; nulls for absent ones. Errors: SchemaError."""
+    """Returns the columns of `kept`, cast to its types; nulls for a column that the batch lacks.
+    Errors: SchemaError.
+    """
     import pyarrow as pa
 
     columns = {}
@@ -140,7 +145,7 @@ def _kept(batch: "pa.RecordBatch", kept: "pa.Schema", split: Split) -> "dict[str
             columns[one.name] = pa.nulls(len(batch), one.type)
             continue
         found = batch[one.name]
-        # Nanoseconds are cut off, as Spark does.
+        # Nanoseconds are cut off, as by Spark.
         is_time = pa.types.is_timestamp(found.type) and pa.types.is_timestamp(one.type)
         try:
             columns[one.name] = found.cast(one.type, safe=not is_time)

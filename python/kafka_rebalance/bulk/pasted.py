@@ -134,7 +134,7 @@ class _Group:
     problem: str = ""
 
     def add(self, row: Mapping[str, str], number: int) -> None:
-        """Adds a row of a table; of several problems of a group, the first is stored."""
+        """Adds a row of a table to the group; of several problems, the first is stored."""
         if "#MEMBERS" in row:
             self.said["STATE"], self.said["MEMBERS"] = row["STATE"], row["#MEMBERS"]
             self.said["BALANCER"] = row.get("ASSIGNMENT-STRATEGY", "")
@@ -160,12 +160,14 @@ class _Group:
 
     @property
     def size(self) -> int:
-        """Returns the number of members that the text names; 0 if it names none."""
+        """Returns the group's number of members in the table of states or rpk's summary; 0 without
+        these.
+        """
         size = self.said.get("MEMBERS", "0")
         return int(size) if _is_number(size, "#MEMBERS") else 0
 
     def owned(self, given: Mapping[str, int]) -> dict[str, _Partitions]:
-        """Returns member id -> partitions. Errors: GroupError if the text does not show them."""
+        """Returns member id -> owned partitions. Errors: GroupError if the text lacks them."""
         unnamed = {topic for owned in self.shown.values() for topic, _ in owned if topic[0] == "#"}
         if self.offsets and (unnamed or not self.shown):
             return self.offsets
@@ -179,7 +181,9 @@ class _Group:
 
 
 def _shown(row: Mapping[str, str]) -> _Partitions:
-    """Returns the partitions in a row of the table of members: the target, if there is one."""
+    """Returns the partitions in a row of the table of members: of the target if it shows one, else
+    the owned ones.
+    """
     names = ("ASSIGNMENT", "CURRENT-ASSIGNMENT", "TARGET-ASSIGNMENT")
     found = [_partitions(row[name]) for name in names if name in row]
     if not found:  # without --verbose
@@ -203,8 +207,8 @@ def read_pasted(
 ) -> Pasted:
     """Reads numbered lines of a text; `given` maps topics to their numbers of partitions.
 
-    If no group owns partitions of a given topic, all count as subscribed to it. If a group is
-    called `only`, the others have no line.
+    If no group owns partitions of a given topic, all groups count as subscribed to it. With `only`,
+    and a group of this id, other groups have no line.
     """
     groups: dict[str, _Group] = {}
     found = list(_rows(numbered, groups))

@@ -80,7 +80,8 @@ def format_of(path: str, *, plain: bool = True) -> str:
 
 
 def check_local(source: str, target: str, *, overwrite: bool) -> None:
-    """Raises GroupError for an input that does not exist, or an output that overlaps the input.
+    """Raises GroupError for a local input that does not exist, or an output that overlaps the
+    input.
 
     An output that exists is refused without `overwrite`, and always if it holds a file that no job
     of `fleet` writes. In other file systems, Spark itself reports the problems of paths.
@@ -156,7 +157,9 @@ def columns_of(files: Iterable[str], *, below: str) -> set[str]:
 
 
 def _below(source: str) -> str:
-    """Returns a regular expression for the start of paths below a source, up to its pattern."""
+    """Returns a regular expression for the start of paths below a source: its directories before
+    the first one with a pattern.
+    """
     here = local(source)
     inner = place(source)[2] if here is None else str(here)
     top = "/".join(takewhile(lambda name: not is_pattern(name), inner.split("/")))
@@ -201,7 +204,8 @@ def open_file_system(path: str) -> tuple[Any, str]:
             return system, base.rstrip("/") + inner
         return _of_fsspec(path, scheme)
     except (OSError, ValueError, NotImplementedError) as error:
-        # The store refuses, the path is not a URI of the store, or this pyarrow lacks the store.
+        # The store refuses, the path is not one of its URIs, or this build of pyarrow lacks the
+        # store.
         raise GroupError(path, f"its file system cannot be opened: {error}") from error
 
 

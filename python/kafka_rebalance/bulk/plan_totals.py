@@ -24,7 +24,7 @@ _COUNTS = (
 _FIGURES = (*(f"spread_{when}" for when in SPREADS), "group_moves")
 PERCENTILES = {"p50": 0.5, "p90": 0.9, "p99": 0.99, "max": 1.0}
 _MOST_HELD = 1_000
-"""The largest number of groups to keep in the search for the worst ones."""
+"""The largest number of groups to hold in memory in the search for the worst groups."""
 READ = (
     "group_id", "settled", "error", "error_kind", "unavailable_rounds", *SUMS,
     *(f"balance_{when}.{end}" for when in SPREADS for end in ("min", "max")),
@@ -94,7 +94,7 @@ def _percentiles(values: Sequence[int]) -> dict[str, int | None]:
 
 
 def write_totals(rows: Sequence[Mapping[str, Any]], target: str) -> None:
-    """Writes rows of totals, after their `cluster` and `change`, as one file of Parquet."""
+    """Writes rows (`cluster` and `change`, then the totals) as one Parquet file."""
     import pyarrow as pa
     from pyarrow import parquet
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Cuts files into splits, and reads the groups of a split in batches of bounded size.
 
-A split is a range of a file's bytes. A line, or a row group of Parquet, belongs to the split that
+A split is a range of a file's bytes. A line, or a row group in Parquet, belongs to the split that
 contains its first byte. A compressed file of lines is one split.
 """
 
@@ -50,7 +50,7 @@ class Split(Frozen):
 
 
 def cut(files: Iterable[Split], bytes_each: int, *, lines: bool) -> list[list[Split]]:
-    """Returns a list of splits, in file order, for each task: together about `bytes_each` bytes."""
+    """Returns a list of splits for each task, in file order, of about `bytes_each` bytes in all."""
     tasks: list[list[Split]] = [[]]
     left = bytes_each
     for file in files:
@@ -67,7 +67,9 @@ def cut(files: Iterable[Split], bytes_each: int, *, lines: bool) -> list[list[Sp
 
 
 def bytes_each(total: int, tasks: int | None, cores: int) -> int:
-    """Returns how many bytes a task reads; starting one costs as much CPU time as reading 1 MB."""
+    """Returns how many bytes each task should read; starting a task costs as much CPU time as
+    reading 1 MB.
+    """
     if tasks is not None:
         return -(-total // tasks)
     return min(max(total // (_TASKS_A_CORE * cores), _LEAST_BYTES), _MOST_BYTES)

@@ -20,14 +20,16 @@ from .verdict import KINDS, Problem, Verdict
 
 _REPOSITORY = "https://github.com/kafka-rebalance/kafka-rebalance"
 _PAGES = f"{_REPOSITORY}/blob/main/"
-# Severity -> the level in SARIF, and the command of GitHub's runner.
+# Severity -> the level in SARIF, and the command for GitHub's runner.
 _LEVELS: dict[Severity, tuple[str, str]] = {
     "error": ("error", "error"), "warning": ("warning", "warning"), "info": ("note", "notice"),
 }  # fmt: skip
 
 
 def text_lines(verdict: Verdict) -> Iterator[str]:
-    """Yields the verdict, then a line for each problem, group by group: first those that fail."""
+    """Yields the verdict, then a line for each problem, group by group; groups with problems that
+    fail the check come first.
+    """
     yield verdict.summary
     if verdict.problems:
         yield ""
@@ -49,7 +51,9 @@ def harmless(text: str) -> str:
 
 
 def github_lines(verdict: Verdict) -> Iterator[str]:
-    """Yields the verdict, then a command for each problem that fails, with its file and line."""
+    """Yields the verdict, then a command for each problem that is not known, with its file and
+    line; a problem that does not fail the check is a notice.
+    """
     yield harmless(verdict.summary)
     for one in verdict.problems:
         if one.is_known:

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The problems of groups and of clients' settings, and whether they fail a check.
+"""The problems of groups and of clients' settings, and whether these make a check fail.
 
 A problem is a finding of `describe` (`notes/findings.py`), a limit that a group or a planned change
 exceeds, or a rule that settings break (`settings/rules.py`). A baseline lists problems that were
-known before: they are shown, but do not fail. A problem is known if the baseline has one with its
-group (or its file) and its kind.
+known before: they are shown, but do not make the check fail. A problem is known if the baseline has
+one of the same kind with the same group (or file).
 """
 
 from collections import Counter
@@ -30,7 +30,8 @@ LIMITS: dict[str, str] = {
     "moves": "moves that the planned change makes",
     "stops": "partitions that have no reader for a time because of the planned change",
 }
-"""Each limit, named as its option -> its meaning, for the help; its first word is the unit."""
+"""Each limit (its option is --max-NAME) -> its meaning, for the help; the first word is the unit.
+"""
 
 SWITCHED = "switched"
 """The kind of the problem that a group differs from the end of its planned switch."""
@@ -45,7 +46,9 @@ class ProblemKind(NamedTuple):
 
 
 NOT_KNOWN = "not known"
-"""The kind of the problem that a plan can tell nothing: no member reports the rack that is lost."""
+"""The kind of the problem that a plan can tell nothing about a lost rack: no member's rack is
+known.
+"""
 _LEFT_OUT = ("rebalancing", NOT_KNOWN)
 
 ERROR = "error"
@@ -72,7 +75,8 @@ KINDS = {
 
 
 class Problem(NamedTuple):
-    """A problem of a group, or of a client: then `group_id` is its file (and document in the file).
+    """A problem of a group, or of a client; `group_id` of a client is its file (and document in the
+    file).
 
     `file` and `line` locate the problem.
     """
@@ -128,7 +132,9 @@ class SwitchPlan(NamedTuple):
 
     @classmethod
     def of(cls, line: Mapping[str, Any]) -> "SwitchPlan | None":
-        """Reads a line of `plan --json`; None if it holds an error or a reason, but no plan."""
+        """Reads a line of `plan --json`; None if it has no plan, only an error or why there is no
+        plan.
+        """
         try:
             after, members = line["balance_after"], len(line["assignment"])
             before = frozenset(line["members"])
@@ -157,7 +163,7 @@ def of_switch(group: TriagedGroup, planned: SwitchPlan) -> Iterator[Problem]:
 
 
 def of_plan(plan: RebalancePlan, limits: Mapping[str, int]) -> Iterator[Problem]:
-    """Yields a group's problems after a planned change, and the limits that the change exceeds."""
+    """Yields a group's problems after planned changes, and the limits that the changes exceed."""
     figures, group_id, counts = plan.figures(), plan.group.group_id, plan.after.counts()
     if is_not_known(plan):
         yield Problem.of(group_id, NOT_KNOWN, plan.summary.removeprefix("Not known: "))
@@ -206,7 +212,8 @@ class Verdict(NamedTuple):
         known: Collection[tuple[str, str]] = (),
         noun: str = "group",
     ) -> "Verdict":
-        """Sorts problems by severity, kind and group; `known` are (group_id, kind) of a baseline.
+        """Sorts problems by severity, kind and group; `known` are the (group_id, kind) of a
+        baseline's problems.
 
         `fail_on` names kinds and severities. "warning" includes errors, "info" includes both.
 

@@ -27,7 +27,7 @@ SOME_ERRORS = 3
 or a prediction of `watch` was wrong, or `watch` judged nothing.
 """
 FINDINGS_FAIL = 4
-"""`check` found a problem that fails it, or `rollout --gate` found a group not as planned."""
+"""`check` found a problem that fails the check, or `rollout --gate` a group not as planned."""
 INTERRUPTED = 130
 
 
@@ -64,7 +64,8 @@ def _main(given: Sequence[str]) -> int:
     except KeyboardInterrupt:
         return INTERRUPTED
     except BrokenPipeError:
-        # The reader has closed the pipe. Without this line, the flush at exit would fail.
+        # The reader of the output has closed the pipe. Without this line, the flush at exit would
+        # fail.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return FAILED
     except (KafkaRebalanceError, OSError) as error:

@@ -60,7 +60,7 @@ def add_settings(parser: argparse.ArgumentParser) -> Any:
 
 
 def add_planned(parser: argparse.ArgumentParser) -> None:
-    """Adds the options for settings, and those that only plans need."""
+    """Adds the options of `add_settings`, and the options that only plans of applications need."""
     planned = """
     --new-setting NAME=VALUE: plan another setting of the leader, such as num.standby.replicas=1;
       `compare` compares each of these options with the present settings, and "A=1 B=2" is one of
@@ -123,7 +123,9 @@ def findings(args: argparse.Namespace, group: GroupSpec, noted: Leaderless) -> I
 def planned_application(
     args: argparse.Namespace, group: GroupSpec, one: "Replay", changes: Sequence[Change]
 ) -> "ApplicationPlan":
-    """Returns the plan. Errors: GroupError if the replay does not reproduce the assignment."""
+    """Returns the application's plan. Errors: GroupError if the replay does not reproduce the
+    assignment.
+    """
     from kafka_rebalance.applications.plan import plan_application
 
     new_settings = dict(chain.from_iterable(map(dict.items, args.new_setting)))
@@ -133,14 +135,18 @@ def planned_application(
 def compared_settings(
     args: argparse.Namespace, group: GroupSpec, one: "Replay", changes: Sequence[Change]
 ) -> "list[ComparedSettings]":
-    """Returns a plan of the changes for each setting. Errors: those of `planned_application`."""
+    """Plans the changes under the present settings, and under each `--new-setting` (without this
+    option, under those that `compare_settings` tries). Errors: those of `planned_application`.
+    """
     from kafka_rebalance.applications.comparison import compare_settings
 
     return compare_settings(group, one, changes, args.new_setting, **_options(args, group, one))
 
 
 def _options(args: argparse.Namespace, group: GroupSpec, one: "Replay") -> dict[str, Any]:
-    """Returns the options of a plan; rates not given are measured since the line of `--since`."""
+    """Returns the arguments of a plan; a rate that no option sets is measured since the line of
+    `--since`.
+    """
     if one.problem is not None:
         raise GroupError("application", one.problem)
     restore_rate, write_rate = args.restore_rate, args.write_rate
@@ -186,7 +192,9 @@ def _measured(args: argparse.Namespace, group: GroupSpec, one: "Replay") -> "Rat
 
 
 def _earlier(file: "Path", group_id: str) -> Any:
-    """Returns the group's field `application`. Errors: GroupError if no line contains it."""
+    """Returns the field `application` of the group's line in `file`. Errors: GroupError if no line
+    contains it.
+    """
     from kafka_rebalance.applications.lines import FIELD
 
     for text in file.read_bytes().splitlines():

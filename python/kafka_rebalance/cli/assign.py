@@ -81,7 +81,7 @@ _NEXT_ROUNDS = (
 
 
 def _next_round(line: bytes, args: argparse.Namespace) -> str:
-    """Returns a sentence on partitions that move only in round 2; "" if there are none."""
+    """Returns a sentence on partitions that move only in the second rebalance; "" without any."""
     from kafka_rebalance.plans.rebalance_plan import plan
 
     group = GroupSpec.from_json(line, max_partitions=args.max_partitions)
@@ -103,7 +103,7 @@ def _answer(
 ) -> Iterator[bool]:
     """Writes the result lines in order; yields for each whether it is an error line.
 
-    Adds the first line to `seen`.
+    Adds the first line of the input to `seen`.
     """
     lines: list[bytes] = []
     first, size, weigher = 1, 0, Weigher(args)

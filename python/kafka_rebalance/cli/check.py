@@ -151,7 +151,7 @@ def _limits(args: argparse.Namespace) -> dict[str, int]:
 
 
 def _without_effect(limit: str, args: argparse.Namespace) -> str:
-    """Returns why a limit cannot be exceeded with these options; "" if it can."""
+    """Returns why no group can exceed a limit with these options; "" if one can."""
     if limit in ("moves", "stops"):
         return "" if args.changes else "needs a change, such as --add-members 2"
     if args.changes:
@@ -241,7 +241,8 @@ def _table(path: Path, *, is_given: bool) -> dict[str, Any]:
 
 
 def _planned_switches(file: str | None) -> dict[str, SwitchPlan]:
-    """Returns the plans by group id, and prints which groups of the file have no plan.
+    """Returns the plans in the file of `--switched` by group id; notes which of its groups have
+    none.
 
     Errors   GroupError at `--switched` for a file without a plan.
     """
@@ -262,7 +263,7 @@ def _planned_switches(file: str | None) -> dict[str, SwitchPlan]:
 
 
 def _known(file: str | None) -> Collection[tuple[str, str]]:
-    """Returns (group_id, kind) of a baseline's problems. Errors: GroupError at `--baseline`."""
+    """Returns (group_id, kind) of each problem in a baseline; GroupError is at `--baseline`."""
     if file is None:
         return ()
     try:
@@ -274,7 +275,7 @@ def _known(file: str | None) -> Collection[tuple[str, str]]:
 
 
 def _placed(verdict: Verdict, file: str | None) -> Verdict:
-    """Returns the verdict; each problem gets the file, and the number of its group's line."""
+    """Returns the verdict; each problem has the file, and the number of its group's line in it."""
     if file in (None, "-"):
         return verdict
     lines: dict[str, int] = {}
@@ -303,7 +304,8 @@ def _print(verdict: Verdict, args: argparse.Namespace, answers: Sequence[str]) -
     else:
         lines = chain(formats.text_lines(verdict), map(formats.harmless, answers))
     for line in lines:
-        # A pipeline takes "##[" for a command. In JSON, the escaped form has the same meaning.
+        # A pipeline's runner takes "##[" for a command to itself. In JSON, the escaped form has the
+        # same meaning.
         print(line.replace("##[", "\\u0023#["))
     if verdict.failures:
         return FINDINGS_FAIL

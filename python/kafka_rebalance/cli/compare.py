@@ -155,7 +155,7 @@ def _show_many(compared: Sequence[Comparison]) -> None:
 
 
 def _times(one: Comparison) -> tuple[dict[str, Timed], str]:
-    """Returns each assignor's times and the assumptions, or no times and the reason."""
+    """Returns each assignor's times and their assumptions; or {}, and why there are none."""
     changes = parse_changes(one.changes)
     played = (each.assignor for each in one.candidates if each.figures is not None)
     names = [name for name in played if is_playable(name)]

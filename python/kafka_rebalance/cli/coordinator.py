@@ -64,7 +64,7 @@ _CHANGE = re.compile(r"(\S+) (\S+) \w+ -> (\w+) generation=(-?[0-9]+)")
 
 
 def _ends(lines: list[str], tracer: trace.Tracer) -> str:
-    """Returns how many rebalances began, and the last state of each group."""
+    """Returns sentences: how many rebalances began, and the last state of each group."""
     ends, count = dict[str, str](), 0
     for before, line in pairwise(["", *lines]):
         if one := _CHANGE.fullmatch(line):

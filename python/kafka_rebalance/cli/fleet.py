@@ -39,19 +39,19 @@ if TYPE_CHECKING:
     from .fleet_spark import OnSpark
 
 _NAMED = 3
-"""The number of groups that a sentence names."""
+"""The largest number of groups that a sentence names."""
 _EXAMPLES = 20
 """The largest number of groups in the file that `_advice` writes."""
 
 _UNSAID = {
     "not_affected": "not affected", "unsettled": "never stable", "with_anomalies": "with anomalies",
 }  # fmt: skip
-"""A count that the first sentence leaves out -> the words for it."""
+"""A count that the first printed sentence leaves out -> the words that follow this number."""
 _LEADERS = """\
 each group was played with Java's assignor, unless its assignor names another library's
 (librdkafka/range); for other leaders ask about one group:
 kafka-rebalance {word} FILE --group ID"""
-"""A note on leaders, whose libraries the core does not know; docs/start/spark.md explains more."""
+"""A note on leaders: the core does not know their libraries (docs/start/spark.md explains more)."""
 
 _UNREAD = (
     "; columns that NAME does not read are not validated (range: owned partitions; roundrobin: "
@@ -59,7 +59,7 @@ _UNREAD = (
 )
 
 _BETTER = {"stop_less": "for fewer partitions without a reader", "be_more_even": "to be more even"}
-"""A count that `compare` makes (a key of `BETTER`) -> what the switch is for, in words."""
+"""A count that `fleet compare` makes (a key of `BETTER`) -> the aim of these switches, in words."""
 
 _WORDS = {
     "assign": "who owns what in every group",
@@ -159,7 +159,7 @@ def _is_here(args: argparse.Namespace) -> bool:
 
 
 def _check_paths(args: argparse.Namespace) -> bool:
-    """Checks local paths; returns whether paths without a scheme are local."""
+    """Checks INPUT and OUTPUT if local; returns whether a path without a scheme is local."""
     if _is_here(args) or args.shared_files:
         check_local(args.input, args.output, overwrite=args.overwrite)
         return True

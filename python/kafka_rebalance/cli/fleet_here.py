@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs the jobs of `fleet` on local files of contract lines, in this process: they finish seconds
-before Spark could start. Spark writes equal files and reports, but does not count second rounds.
+before Spark could start. Spark writes equal files and reports, but does not count the groups that
+need a second rebalance.
 """
 
 import argparse
@@ -70,7 +71,9 @@ class Here:
         return replace(done, counts=getattr(self, f"_count_{args.word}")()), {}
 
     def _count_assign(self) -> dict[str, int]:
-        """Counts anomalies, and the groups and partitions that wait for a second round."""
+        """Counts the groups with anomalies, and the groups and partitions that wait for a second
+        rebalance.
+        """
         found = Counter(with_anomalies=0, only_round_1=0, in_round_2=0)
         batches = (batch for file in self._files for batch in line_batches(file))
         lines = (line for batch in batches for line in batch.column(0))
@@ -110,7 +113,7 @@ class Here:
         return found
 
     def causes(self) -> dict[str, int]:
-        return {}  # only records have causes of errors
+        return {}  # causes are counted only for records, which Spark reads
 
     def worst(self, figure: str, most: int, change: str | None = None) -> list[dict[str, Any]]:
         """Returns the groups in which a figure is largest and above 0; ids break ties. If `fleet
@@ -206,7 +209,9 @@ class Here:
 
 
 def _above(row: Mapping[str, Any]) -> int:
-    """Returns how far the spread after a plan is above the best possible; 0 for an error."""
+    """Returns how far the spread (largest minus smallest number of partitions) after a plan is
+    above the best possible one; 0 for an error row.
+    """
     after, best = row["balance_after"], row["balance_possible"]
     return after["max"] - after["min"] - best["max"] + best["min"] if after and best else 0
 
@@ -222,7 +227,9 @@ _FIGURES: dict[str, tuple[Sequence[str], Callable[[Mapping[str, Any]], Any]]] = 
     "waiting": (("waiting",), lambda row: row["waiting"]),
     "unavailable": (("unavailable",), lambda row: row["unavailable"]),
 }
-"""Twin of `FIGURES`: figure -> the columns that it reads, and a function that computes it."""
+"""As `FIGURES` of `fleet_spark`: figure -> the columns that it reads, and a function that computes
+it.
+"""
 
 
 def _read(files: Iterable[Split]) -> Iterator[tuple[str | None, str, dict[str, Any]]]:

@@ -13,13 +13,13 @@ from kafka_rebalance.group.model import shell_option, shell_word
 RECOMMENDABLE = [name for name in BUILT_IN if name not in OURS]
 """The assignors that a comparison may recommend."""
 WITHHOLDING = [name for name, one in BUILT_IN.items() if one.withholds and name not in OURS]
-"""The assignors that assign a partition only after another member has revoked it."""
+"""The assignors that assign a partition of another member only after that member has revoked it."""
 BETTER = {
     "stop_less": r" leaves (\d+ )?partitions? without ",
     "be_more_even": " leaves the fullest and ",
 }
-"""A count of comparisons that recommend another assignor -> what the reason of each has, as a
-regular expression.
+"""Name of a count -> the pattern that the `reason` of a comparison, which recommends another
+assignor, must match to be counted there.
 """
 
 
@@ -37,6 +37,8 @@ def command(
 
 
 def asked(args: argparse.Namespace) -> dict[str, Any]:
-    """Returns the job's parameters that are options of this command (`assign` has no `changes`)."""
+    """Returns those parameters of the job that this command has as options (`assign` has no
+    `changes`).
+    """
     names = ("assignor", "changes", "max_partitions")
     return {name: vars(args)[name] for name in names if name in vars(args)}

@@ -26,7 +26,7 @@ class OnSpark:
     """The fleet in any INPUT; Spark runs its jobs.
 
     `plain`: whether a path without a scheme is local (`paths.local`). Call `plan` before `summary`
-    and `bins`; call it or `answer` before `most_frequent_error`.
+    and `bins`; call `plan` or `answer` before `most_frequent_error`.
     """
 
     def __init__(self, args: argparse.Namespace, spark: SparkSession, *, plain: bool) -> None:
@@ -37,7 +37,7 @@ class OnSpark:
 
     @cached_property
     def _read(self) -> tuple[DataFrame, Callable[[], dict[str, int]]]:
-        """Returns the groups to assign, and a function that counts the left-out ones afterwards."""
+        """Returns the groups to assign, and a function that counts the others after the job."""
         args = self.args
         groups, passed_over = jobs.read_groups(
             self._spark,
@@ -52,7 +52,9 @@ class OnSpark:
         return left, lambda: {**left_out(), **passed_over()}
 
     def answer(self) -> tuple[Done, dict[str, int]]:
-        """Runs the job, on rows or on files in tasks; also returns how many groups it left out."""
+        """Runs the job: tasks answer files, or rows of a frame. Also returns how many groups it
+        left out.
+        """
         args, counts = self.args, _counts(self.args.word)
         if reads_files(args, self._spark, plain=self.plain):
             how = {name: getattr(args, name) for name in ("format", "tasks", "overwrite")}
@@ -99,11 +101,11 @@ class OnSpark:
         return jobs.contract_lines(self._read[0], wanted)
 
     def left_out(self) -> dict[str, int]:
-        """Returns how many groups and records the plans left out, by reason."""
+        """Returns reason -> how many groups or records the plans left out for it."""
         return self._read[1]()
 
     def racks(self) -> dict[str, int]:
-        """Returns as `Here.racks`, at most 1,000 entries."""
+        """Returns the same as `Here.racks`, but at most 1,000 entries."""
         return dict(racks_of(self._read[0]).orderBy("rack").limit(1000).collect())
 
     def plan(self, changes: Sequence[str], output: str) -> None:
@@ -171,7 +173,7 @@ def reads_files(args: argparse.Namespace, spark: SparkSession, *, plain: bool) -
 
 
 def _refused(groups: DataFrame, source: str) -> str | None:
-    """Returns why tasks cannot read these rows from the files; None if they can."""
+    """Returns why tasks cannot read these groups from the files themselves; None if they can."""
     if {"kind", "state"} <= {*groups.columns}:
         return "Spark leaves out the groups that are not consumer groups with members"
     files = map(unquote, groups.inputFiles())
@@ -189,7 +191,7 @@ FIGURES = {
     "waiting": "waiting",
     "unavailable": "unavailable",
 }
-"""The figures of `worst`: a number of a row of answers, or a condition."""
+"""Figure for `worst` -> its expression in SQL: a number in an answer row, or a condition."""
 
 
 def _counts(word: str) -> dict[str, Column]:

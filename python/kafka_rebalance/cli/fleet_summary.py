@@ -41,7 +41,7 @@ Fleet: TypeAlias = "OnSpark | Here"
 
 _WORST = 20
 _AT_LEAST = 5
-"""At least this many groups are listed, even if each one's balance is the best possible."""
+"""The page lists at least this many groups, even if the balance of each is the best possible."""
 _NAMED = 3
 """The number of groups that the first sentence names for each harm."""
 _MOST_RACKS = 12

@@ -49,7 +49,7 @@ GroupAnswer = TypeVar("GroupAnswer")
 
 
 class BadGroup(NamedTuple):
-    """A group with an error. `place` is text such as `line 3: `, for a line without a group id."""
+    """A group with an error. If its line has no group id, `place` is text such as `line 3: `."""
 
     group_id: str | None
     error: str
@@ -99,7 +99,9 @@ def add_changes(parser: argparse.ArgumentParser, only: Container[str] | None = N
 
 
 class _Append(argparse.Action):
-    """Appends a change to one list, so that changes keep the order of the command line."""
+    """Appends a change to the list that all options of changes share, in the command line's
+    order.
+    """
 
     def __call__(
         self,
@@ -127,8 +129,8 @@ def read_groups(
 
     `on_left_out(group_id, why)` is called for groups of a cluster that have no line. The partitions
     without a leader are kept in `leaderless`. If the file or the cluster lacks the group that
-    `--group` names, an error for that group is yielded. If there is no group at all, a sentence on
-    standard error reports this, because nothing else would be printed.
+    `--group` names, an error for that group is yielded. If the input has no group at all, a
+    sentence on standard error reports this, because nothing else would be printed.
     """
     if (args.file is None) == (args.bootstrap_server is None):
         args.parser.error("give either FILE or --bootstrap-server")
@@ -172,7 +174,7 @@ _MOST_COMPARED = 10_000
 
 
 def no_such_group(group_id: str, where: str, there: Sequence[str]) -> BadGroup:
-    """Returns the error for a group that does not exist; it names similar or other groups."""
+    """Returns the error for a group that does not exist; it names similar groups, else others."""
     if near := did_you_mean(group_id, there):
         return BadGroup(group_id, f"group_id: no such group in {where}{near}")
     some = there[:_MOST_THERE]
@@ -197,7 +199,7 @@ def report_bad(group: BadGroup, *, as_json: bool) -> None:
 
 
 def _file(args: argparse.Namespace) -> Iterator[tuple[GroupSpec | BadGroup, Any]]:
-    """Yields each group with the value of its line; None if the line cannot be parsed."""
+    """Yields each group of the file and its line's JSON value; None for a line that is not JSON."""
     seen, weigher = set[tuple[str, str]](), Weigher(args)
     with open_input(args.file) as source:
         for number, line in group_lines(source, args):
@@ -324,7 +326,7 @@ def answer(
     *,
     alone: bool,
 ) -> tuple[GroupAnswer | None, list[str]] | BadGroup | Unplayed:
-    """Returns the result of `work` and the changes left out, as `answers`, or why it has none."""
+    """Returns the result of `work` and the left-out changes (see `answers`), or why it has none."""
     if isinstance(group, BadGroup):
         return group
 
@@ -384,7 +386,7 @@ def _hint(error: GroupError, group: GroupSpec, args: argparse.Namespace) -> str:
 
 
 def _near(problem: str, known: Iterable[str]) -> str:
-    """Returns the suggestion for a problem with an unknown name in quotes; else ""."""
+    """Returns a suggestion if the problem quotes a name that resembles a known one; else ""."""
     found = re.search(r'"(?:[^"\\]|\\.)*"', problem)
     return did_you_mean(json.loads(found[0]), known) if found else ""
 
@@ -405,7 +407,7 @@ def _lost_already(problem: str, group: GroupSpec) -> str:
 
 
 def _unaffected(group: GroupSpec, args: argparse.Namespace) -> list[str]:
-    """Returns a line for each change if no change affects the group, else an empty list."""
+    """Returns a line `CHANGE: problem` for each change if none affects the group; else []."""
 
     def edited(changes: Sequence[Change]) -> GroupSpec:
         after = group

@@ -159,7 +159,9 @@ def _recorded(args: argparse.Namespace, missing: list[str]) -> Recorded:
 
 
 def _compute(args: argparse.Namespace, recorded: Recorded) -> int:
-    """Plays the records again, and prints the results; returns how many could not be computed."""
+    """Plays the recorded rebalances again, and prints the results; returns how many rebalances
+    (with --replay) or groups could not be computed.
+    """
     from kafka_rebalance.report.history.table import print_counterfactuals, print_replay
 
     topics = _topics(args.topics)

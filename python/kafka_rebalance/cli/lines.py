@@ -60,7 +60,7 @@ def draw(path: "Path", page: str) -> None:
 
 
 def numbered(source: BinaryIO) -> Iterator[tuple[int, bytes | None]]:
-    """Yields the lines that are not blank, with their numbers; None for a line that is too long."""
+    """Yields (number, line) of the lines that are not blank; the line is None if it is too long."""
     for number, line in enumerate(read_lines(source, MAX_LINE_BYTES), 1):
         if line is None or line.strip():
             yield number, line
@@ -71,8 +71,8 @@ def group_lines(
 ) -> Iterator[tuple[int, bytes | None]]:
     """Yields contract lines as `numbered` does; pasted tables are converted into lines first.
 
-    A text contains tables (docs/paste.md) if its first nonblank line is not JSON, and any line is
-    the head of a table. Such a text is read as a whole. `args` holds the options of `add_pasted`.
+    The input contains tables (docs/paste.md) if its first nonblank line is not JSON, and any line
+    is the head of a table. It is then read as a whole. `args` holds the options of `add_pasted`.
     """
     lines = enumerate(read_lines(source, most), 1)
     text, size, is_json = list[tuple[int, bytes | None]](), 0, False
@@ -110,7 +110,9 @@ _IDS = ("name", "member_id", "group_instance_id", "client_id")
 
 
 def _assume(option: str, pasted: "Pasted") -> str:
-    """Sets the field that `--assume` names; returns its path if it is set in all lines, else ""."""
+    """Sets the field that `--assume` names in the lines made from tables; returns the field's path
+    if all lines have it, else "".
+    """
     found = _OPTION.fullmatch(option)
     place, name, key, text = found.groups() if found else (None, None, "", "")
     if key not in FIELDS[place or ""]:
@@ -143,7 +145,7 @@ def no_groups(file: str, noun: str = "group") -> None:
 
 
 def finish(file: str, lines: int, bad: int, noun: str = "group") -> int:
-    """Reports how many lines of a file had errors; returns the exit code."""
+    """Reports how many of a file's `lines` were `bad`; returns the exit code."""
     if not lines:
         no_groups(file, noun)
     if bad:
@@ -162,7 +164,7 @@ class Leaderless(Mutable):
     """The field `application` of the lines of classic Kafka Streams groups, by group id."""
 
     def note(self, group_id: str | None, line: Any) -> None:
-        """Keeps a line's leaderless partitions and application; the line may be invalid."""
+        """Keeps a group's leaderless partitions and application; its line may be invalid."""
         if isinstance(line, Mapping) and line.get("application") is not None:
             self.applications[group_id] = line["application"]
         topics = line.get("topics") if isinstance(line, Mapping) else None

@@ -142,7 +142,7 @@ async def _ask(command: str, source: list[str], pasted: str = "", **options: _Te
 
 
 def _cut(value: Any, most: int) -> Any:
-    """Returns a JSON value with escaped names, short strings, and at most `most` entries a list."""
+    """Returns a JSON value with escaped names, cut strings, and at most `most` entries per list."""
     if isinstance(value, str):
         return shown(value[:_MOST_IN_TEXT]) + ("… and more" if len(value) > _MOST_IN_TEXT else "")
     if not isinstance(value, dict | list):

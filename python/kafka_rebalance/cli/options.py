@@ -71,7 +71,7 @@ def of_topic(text: str) -> tuple[str, float]:
 
 
 def member_options(args: argparse.Namespace) -> dict[str, str | bool]:
-    """Returns the settings of `--member` or `--setting`, such as `process=500ms`, by name."""
+    """Returns name -> value of `--member` or `--setting`, such as process -> 500ms."""
     found: dict[str, str | bool] = {}
     for text in args.member:
         key, separator, value = text.partition("=")
@@ -83,7 +83,7 @@ def member_options(args: argparse.Namespace) -> dict[str, str | bool]:
 
 _ENTRY = re.compile(r"^(\S+?)(?: (\S+?))?(?:: (.*(?:\n +.*)*))?$", re.MULTILINE)
 REPEATED: Mapping[str, Any] = {"action": "append", "default": []}
-"""The arguments of an option that may be repeated."""
+"""The arguments of `add_argument` for an option that may be repeated."""
 
 
 _SHARED = {
@@ -195,11 +195,13 @@ def add_objective(parser: argparse.ArgumentParser) -> None:
 _OBJECTIVE = {
     "prefer": (BALANCED,), "budget": OURS, "tolerance": (WEIGHTED,), "min-gain": (WEIGHTED,),
 }  # fmt: skip
-"""An option of `add_objective` -> the assignors that have it."""
+"""An option of `add_objective` -> the assignors that have this setting."""
 
 
 def name_with_objective(args: argparse.Namespace) -> str | None:
-    """Returns the assignor with its settings: `balanced?budget=5%`. Errors: GroupError."""
+    """Returns the name of `--assignor` with the settings that options add: `balanced?budget=5%`.
+    Errors: GroupError.
+    """
     settings = []
     for option, assignors in _OBJECTIVE.items():
         value = getattr(args, option.replace("-", "_"))

@@ -109,7 +109,7 @@ class _Help(argparse.HelpFormatter):
 
 
 class _Parser(argparse.ArgumentParser):
-    """Prints a usage error as one sentence; a long usage text would push it off the screen."""
+    """Prints a usage error as one sentence, without the usage text, which can fill the screen."""
 
     def _print_message(self, message: str, file: Any = None) -> None:
         for line in message.splitlines():  # `ShownStream` escapes line breaks inside of a write
@@ -131,7 +131,7 @@ class _Parser(argparse.ArgumentParser):
         self.exit(2)  # USAGE
 
     def _near(self, message: str) -> str:
-        """Returns a suggestion for a misspelt option or choice, or ""."""
+        """Returns a suggestion if `message` reports a misspelt option or choice; else ""."""
         if found := re.search(r"invalid choice: '(.*?)' \(choose from (.*)\)", message):
             return did_you_mean(found[1], re.findall(r"[\w -]+", found[2]), 0.6)
         found = re.match(r"unrecognized arguments: (--[^\s=]+)", message)
@@ -184,7 +184,7 @@ def parser(given: Sequence[str]) -> argparse.ArgumentParser:
     is_first = word in COMMANDS and word == given[0]
 
     def command_parser(**how: Any) -> _Command | None:
-        """Returns a parser for the given command; None for any other, which the help only lists."""
+        """Returns a parser if this is the given command; None for others, which are only listed."""
         return _Command(**how) if how["prog"] == f"{PROG} {word}" else None
 
     own: Any = command_parser

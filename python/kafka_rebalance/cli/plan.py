@@ -67,7 +67,7 @@ def add_asked(parser: argparse.ArgumentParser, table: str = "", **how: Any) -> N
 
 
 class _Answer(NamedTuple):
-    """The plan that is shown, and the plans of all possible leaders (none with --assignor)."""
+    """The plan that is shown, and the plans under all possible leaders (empty with --assignor)."""
 
     planned: RebalancePlan
     led: tuple[LedPlan, ...] = ()
@@ -151,7 +151,7 @@ def _answer(
 
 
 def _notes(one: _Answer, args: argparse.Namespace, *, cheap: bool = False) -> tuple[Note, ...]:
-    is_own = args.assignor is None  # else no note advises `compare`, which plays the own assignor
+    is_own = args.assignor is None  # else no note advises `compare`: it plays the group's own
     return plan_notes(one.planned, one.led, draws=args.samples, is_own=is_own, cheap=cheap)
 
 
@@ -212,7 +212,9 @@ def _show(answer: _Answer, args: argparse.Namespace) -> None:
 
 
 def _samples(planned: RebalancePlan, args: argparse.Namespace) -> Samples | None:
-    """Returns plans with other random ids; None without guesses, or if a change names one."""
+    """Returns the plan's samples, with other random ids; None if the plan guesses nothing, or if a
+    change names a made-up id.
+    """
     if planned.has_guesses and args.samples != 0:
         with suppress(NotAffected):  # each plan makes up other ids, so the named id may be absent
             return planned.sample(args.samples)

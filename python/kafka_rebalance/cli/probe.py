@@ -94,7 +94,9 @@ def _case(line: bytes | None, assignor: str | None) -> "ProbeCase | dict[str, An
 
 
 async def _results(client: "ProbedClient | None", cases: Iterator[Any]) -> Any:
-    """Yields the client's answers; without a client, the cases, which are error lines."""
+    """Yields the client's answer to each case; without a client, all cases are error lines and are
+    yielded as they are.
+    """
     if client is None:
         for line in cases:
             yield line

@@ -110,7 +110,9 @@ def _forecast(args: argparse.Namespace, group: GroupSpec, workload: Workload) ->
 
 
 def _gate(args: argparse.Namespace, workload: Workload, before: GroupSpec | None) -> int:
-    """Waits until two equal descriptions in a row are as planned; returns the exit code."""
+    """Waits until two descriptions of the group in a row are equal and as planned; returns the exit
+    code.
+    """
     differs = partial(differences, per_pod=args.per_pod, before=before, engine=args.engine)
     ends_s = monotonic() + args.for_s
     found, last = ["it was never seen at rest"], None

@@ -78,7 +78,7 @@ def _scaled(args: argparse.Namespace, group: GroupSpec, *, in_detail: bool) -> S
 
 
 def _weights(group: GroupSpec) -> Mapping[TopicPartition, float] | None:
-    """Returns the known weights, taken as records a second; None if no weight is known."""
+    """Returns the known weights, which count as records a second; None if no weight is known."""
     return {
         TopicPartition(topic.name, p): weight
         for topic in group.topics

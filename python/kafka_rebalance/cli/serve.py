@@ -82,7 +82,7 @@ def served_topics(args: argparse.Namespace) -> "list[ServedTopic]":
 
 
 def _topics(args: argparse.Namespace) -> Iterator[tuple[str, int, Any, str]]:
-    """Yields name, partitions, racks, and the option with its line, which errors name."""
+    """Yields for each topic: name, partitions, racks, and the option and line for errors."""
     if args.topics_of is not None:
         with args.topics_of.open("rb") as source:
             for number, line in group_lines(source):

@@ -224,7 +224,9 @@ def _run_seeds(args: argparse.Namespace, scenarios: dict[str, "Scenario"]) -> No
 
 @contextmanager
 def _progress(name: str, scenario: "Scenario", runs: int) -> Iterator[Callable[[int, int], None]]:
-    """Shows progress; call the yielded function with the finished runs, and the ms in this run."""
+    """Shows progress; call the yielded function with the number of finished runs, and the simulated
+    ms of the present run.
+    """
     with progress_bar(name or "simulating", scenario.until_ms * runs) as update:
         yield lambda before, now_ms: update(before * scenario.until_ms + now_ms)
 
@@ -238,7 +240,7 @@ def _scenarios(args: argparse.Namespace, scenario: "Scenario") -> dict[str, "Sce
             there = f"is not one of {', '.join(_VARIANTS)}{near}"
             args.parser.error(f"--compare: {name!r} {there}")
     found, every = {}, _listed(args.costs)
-    is_named = len(every) > 1 or len(variants) == 1  # whether the names contain the costs
+    is_named = len(every) > 1 or len(variants) == 1  # whether scenarios' names contain the costs
     for cost in every:
         start, _, stop = cost.partition("/")
         costs = (milliseconds(start), milliseconds(stop))
@@ -299,7 +301,7 @@ def _write(runs: dict[str, "Run"], output: "Path | None") -> None:
 
 
 def _plain(value: Any) -> Any:
-    """Returns a value of JSON; dataclasses and named tuples in it become objects."""
+    """Returns the value as JSON can hold it: dataclasses and named tuples in it become objects."""
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         value = dataclasses.asdict(value)
     elif isinstance(value, tuple) and hasattr(value, "_asdict"):

@@ -29,7 +29,9 @@ _MOVING = {
     "assigned_partitions": "the target",
     "target_active_tasks": "the present tasks, which the assignor reads",
 }
-"""A field of members that are not at their target -> where a plan of the group begins, in words."""
+"""A field that shows that a member is not at its target -> what a plan of the group begins with, in
+words.
+"""
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -83,7 +85,7 @@ def note_left_out(group_id: str, why: str) -> None:
 
 
 class _Counts:
-    """Counts the groups of a snapshot, and warns of those that `plan` and `compare` refuse."""
+    """Counts the groups of a snapshot, and warns of the groups that `plan` and `compare` refuse."""
 
     def __init__(self, advance: Callable[[int, int], None]) -> None:
         self._advance = advance

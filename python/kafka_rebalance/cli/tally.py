@@ -24,8 +24,8 @@ from .lines import Leaderless
 class Unplayed(NamedTuple):
     """A group for which nothing is played; `why` is the value of `key` in its JSON line.
 
-    "result": a group that has no members after the changes, or cannot switch its protocol;
-    "left_out": a group of Kafka Streams. `kind` is the kind of its problem in `check`.
+    `key` is "result" for a group that has no members after the changes, or cannot switch its
+    protocol; "left_out" for a group of Kafka Streams. `kind` is the kind of its problem in `check`.
     """
 
     group_id: str
@@ -41,7 +41,7 @@ class Unplayed(NamedTuple):
 
 
 def unchanged(group_id: str, lines: Sequence[str]) -> str:
-    """Returns the sentence on a group that no change affects; a line is `CHANGE: problem`."""
+    """Returns the sentence on a group that no change affects; `lines` are `CHANGE: problem`."""
     problems = dict.fromkeys(line.partition(": ")[2] for line in lines)
     return f"{group_id}: {'; '.join(problems)}; nothing changes"
 
@@ -53,7 +53,7 @@ _WHY = {
     NOT_PLAYED: f"of Kafka Streams under KIP-1071: {NOT_PLAYED}: {{}}",
     STOPS: f"of Kafka Streams that may stop: {{}}; {STOPS}",
 }
-"""The reason in a group's line -> its text below a report, with {} for the groups' ids."""
+"""The reason in a group's JSON line -> its text below a report, with {} for the groups' ids."""
 
 _GROUPS_NAMED = 3
 
@@ -67,7 +67,7 @@ class Tally(Mutable):
     not_affected  change -> the number of groups that it does not affect, and the first reason
     switched      whether a switch was left out, because a group already has its target
     led           groups with a member whose id, or shortened id, equals `--leader`
-    streams       the reason (`Unplayed`) -> the ids of the groups that were left out for it
+    streams       the reason (`Unplayed.why`) -> the ids of the groups that were left out for it
     leaderless    the partitions without a leader in the groups' topics
     libraries     an unknown client library -> the number of groups with members or a leader of it
     """
@@ -84,7 +84,7 @@ class Tally(Mutable):
     libraries: Counter[str] = field(default_factory=Counter)
 
     def leave_out(self, lines: Sequence[str], *, all_of_them: bool) -> None:
-        """Counts a group for each change that does not affect it; a line is `CHANGE: problem`."""
+        """Counts a group for each change that does not affect it; `lines` are `CHANGE: problem`."""
         self.unaffected += all_of_them
         for line in lines:
             change = line.partition(": ")[0]

@@ -58,7 +58,9 @@ def add_selection(parser: argparse.ArgumentParser) -> None:
 
 
 def show_all(args: argparse.Namespace, patterns: Sequence[str] | None, show: _Shows) -> int:
-    """Shows the groups that match a pattern (None: all); `show` is called for a single group."""
+    """Shows the groups that match a pattern (None: all). If the input is one group, and neither a
+    pattern nor `--only` selects, `show` is called for it instead.
+    """
     look = _Look(args, patterns)
     found = look.read()
     if len(found) == 1 and patterns is None and not args.only:
@@ -96,7 +98,9 @@ def triaged(
 
 
 class _Look(Mutable):
-    """One reading of the groups that match a pattern. `listed` are all groups of the cluster."""
+    """One reading of the groups that match a pattern. `listed` maps the ids of all groups of the
+    cluster to their entries in its list.
+    """
 
     args: argparse.Namespace
     patterns: Sequence[str] | None
@@ -127,7 +131,9 @@ class _Look(Mutable):
         return (_with_records(self.args, rows) if self.listed else rows), bad
 
     def counted_again(self, rows: Sequence[TriagedGroup]) -> list[TriagedGroup]:
-        """Returns the groups; those without records are described again, to count rebalances."""
+        """Returns the groups with their numbers of rebalances; groups without records are described
+        again to count them.
+        """
         seen = {
             one.group_id: one.described.group
             for one in rows
@@ -157,7 +163,7 @@ class _Look(Mutable):
         return group_id is None or fits(group_id, self.patterns)
 
     def _missing(self, found: Sequence[GroupSpec | BadGroup]) -> Iterator[BadGroup]:
-        """Yields an error for each name and pattern that no group matches."""
+        """Yields an error for each given name or pattern that no group matches."""
         ids = (one.group_id for one in found if one.group_id is not None)
         there = [*dict.fromkeys([*ids, *self.listed])]
         for pattern in self.patterns or ():
@@ -165,7 +171,9 @@ class _Look(Mutable):
                 yield no_such_group(pattern, self.args.file or self.args.bootstrap_server, there)
 
     def _of_cluster(self) -> Iterator[GroupSpec | BadGroup]:
-        """Yields all groups but Connect's; a group without members as an error with its state."""
+        """Yields the groups of the cluster (if only names are given, these), but none of Connect. A
+        group without members, or in a rebalance, is yielded as an error with its state.
+        """
         named = self.patterns is not None and not any(map(is_pattern, self.patterns))
         left: list[BadGroup] = []
 
@@ -197,7 +205,9 @@ class _Look(Mutable):
 
 
 def _between(before: GroupSpec, after: GroupSpec | BadGroup | None) -> int:
-    """Returns the least number of rebalances between two descriptions; 0 or 1 if classic."""
+    """Returns the least number of rebalances between two descriptions of a group; for a classic
+    group, only 0 or 1 is known.
+    """
     if not isinstance(after, GroupSpec):
         return 1
     if before.assignor in SERVER_SIDE:
@@ -221,7 +231,7 @@ def _connect_rows(args: argparse.Namespace, group_ids: Sequence[str]) -> Iterato
 
 
 def _with_records(args: argparse.Namespace, groups: Sequence[TriagedGroup]) -> list[TriagedGroup]:
-    """Returns the groups with the rebalances and patterns of the last hour, if records are read."""
+    """Returns the groups with the last hour's rebalances and patterns, if records can be read."""
     from kafka_rebalance.history.all_groups import recorded_in_order
     from kafka_rebalance.history.patterns import find_patterns
     from kafka_rebalance.live import NoLogError, NoTopicError, offsets_records
@@ -286,7 +296,9 @@ def _lags(
     read: Mapping[str, Iterable[TopicPartition] | None],
     leaderless: list[TopicPartition],
 ) -> Mapping[str, "Lags"]:
-    """Returns the lags by group id; {} for a file. Adds partitions without a leader to a list."""
+    """Returns the lags by group id; {} if the groups come from a file. Adds partitions without a
+    leader to `leaderless`.
+    """
     if args.bootstrap_server is None:
         return {}
     from kafka_rebalance.live import group_lags

@@ -53,7 +53,9 @@ from .tally import OF_APPLICATION
 _Events = queue.SimpleQueue[tuple[str, tuple[Any, ...], dict[str, Any]]]
 """Calls of a listener: the method, and its arguments by position and by name."""
 PATIENCE_S = 60.0
-"""The seconds for which a cluster may be silent; a broker restarts in less time."""
+"""The seconds without an answer after which a cluster counts as gone; a broker restarts in less
+time.
+"""
 _OF_NAMED_S, _OF_ALL_S = 0.5, 5.0
 """The seconds between two descriptions of named groups, and of all groups."""
 _WITHOUT_MEMBERS = (EMPTY, "state: Dead", NO_SUCH_GROUP)
@@ -303,7 +305,9 @@ def _line(one: FollowedRebalance, far: int | None, changes: str) -> str:
 
 
 def _event(one: JudgedRebalance, after: GroupSpec) -> str:
-    """Returns the event; if none is visible, how many partitions were revoked and gained."""
+    """Returns what caused the rebalance; if nothing visible did, how many partitions were revoked
+    and gained.
+    """
     moves = [(one.revoked, "revoked"), (one.gained, "gained")]
     moved = [f"{counted(number, _noun(after))} {what}" for number, what in moves if number]
     if one.event != NO_CHANGE or not moved:

@@ -86,7 +86,9 @@ class Weigher:
         return self._given.put_in(group) if self._given.weights or self._given.capacities else group
 
     def line(self, line: bytes) -> bytes:
-        """Returns the contract line with the weights; a wrong line is returned unchanged."""
+        """Returns the contract line with the weights in it; a line that is not a valid group is
+        returned unchanged.
+        """
         if not (self._given.weights or self._given.capacities):
             return line
         try:

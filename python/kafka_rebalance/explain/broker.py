@@ -35,7 +35,7 @@ class Quotas(Fact):
 
 
 class Keeps(Fact):
-    """The partition's owner (None: no owner) keeps `kept` of its `owned` partitions.
+    """The partition's present owner (None: no owner) keeps `kept` of its `owned` partitions.
 
     `is_kept` is True if the explained partition is one of the kept ones.
     """
@@ -80,7 +80,9 @@ class Fewest(Fact):
 
 
 class Evened(Fact):
-    """A move to a member with fewer partitions; `…_holds` are both counts before the move."""
+    """A move to a member with fewer partitions; `…_holds` are both members' numbers of partitions
+    before it.
+    """
 
     source: str
     source_holds: int
@@ -163,7 +165,7 @@ class _Watched(HeterogeneousBuild):
             source, subscribers = self.owners[topic][partition], self.subscribers[topic]
             if source is None:
                 self.found.append(Fewest(ids[m], self.sizes[m], len(subscribers)))
-            else:  # `sizes` no longer counts this partition for the member that loses it
+            else:  # the loser's entry in `sizes` no longer counts this partition
                 had = self.sizes[source] + 1
                 name = self.view.names[topic]
                 self.found.append(Evened(ids[source], had, ids[m], self.sizes[m], name))

@@ -32,7 +32,7 @@ class Unknown(Fact):
     """The assignor's steps are unknown, and no other assignor's steps are shown instead.
 
     `page` is the page that describes the assignor, or "". `kafkas` is Kafka's assignor of this
-    name, if its answer can be explained; `agrees` is True if both choose the same member.
+    name, if its answer can be explained; `agrees` is True if both assignors choose the same member.
     """
 
     assignor: str
@@ -106,7 +106,8 @@ class Outcome(Fact):
     """The facts that the answer itself shows, if no steps are known.
 
     `had` are the members that claimed the partition. `claimed` and `holds` count the owner's
-    partitions before and after. `fewer` of the topic's `subscribers` claimed fewer than the owner.
+    partitions before and after. `fewer` of the topic's `subscribers` claimed fewer partitions than
+    the owner.
     """
 
     member_id: str
@@ -164,7 +165,9 @@ class FairShares(Fact):
 
 
 class RackPass(Fact):
-    """The member that the rack pass chose, or None. `alone`: the topic is not co-partitioned."""
+    """The member that the rack pass chose, or None. `alone` is True if the topic is not
+    co-partitioned.
+    """
 
     member_id: str | None
     alone: bool
@@ -185,7 +188,9 @@ class NoRackPass(Fact):
 
 
 class RangeOf(Fact):
-    """The member whose range holds the partition. `place` is its number in the order, from 1."""
+    """The member whose range holds the partition. `place` is the member's number in the order, from
+    1.
+    """
 
     member_id: str
     place: int
@@ -205,7 +210,9 @@ class RangeOf(Fact):
 
 
 class Dealt(Fact):
-    """The partition's place `at` (from 1 on) in the sorted list of all `of` partitions."""
+    """The partition's place `at` (from 1 on) in the sorted list of all partitions, of which there
+    are `of`.
+    """
 
     members: int
     at: int
@@ -222,7 +229,8 @@ class Dealt(Fact):
 class NextInCircle(Fact):
     """The member that gets the partition; the circle passed over `passed` members before it.
 
-    `before` is the previous partition in the row, with its member; None for the first partition.
+    `before` is the previous partition in the sorted list, with its member; None for the first
+    partition.
     """
 
     member_id: str

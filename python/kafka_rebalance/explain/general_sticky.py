@@ -76,7 +76,9 @@ class WatchedLibrdkafka(_Watched, librdkafka.LibrdkafkaBuild):
         return self.topics
 
     def remember_previous(self) -> None:
-        """Does nothing: the claims that `general_steps` reads hold the previous owners."""
+        """Does nothing: `general_steps` runs a build whose claims, with the previous owners, are
+        settled.
+        """
 
     def _assign_smallest(self, tp: TopicPartition, racks: librdkafka.SentRacks | None) -> bool:
         given = super()._assign_smallest(tp, racks)

@@ -55,7 +55,8 @@ _PAGES = {
     "librdkafka": "docs/behaviour/librdkafka.md",
     **dict.fromkeys(("consumer", "share", "streams"), "docs/behaviour/server-side.md"),
 }
-"""An assignor, or the part of its name before the slash -> the page that describes it."""
+"""An assignor's name, or the part of it before the slash -> the page that describes the assignor.
+"""
 
 _CLIENTS = ("kafka-python", "aiokafka", "librdkafka")
 
@@ -63,7 +64,9 @@ _CLIENTS = ("kafka-python", "aiokafka", "librdkafka")
 def _by_most_like(
     group: GroupSpec, assignor: str, kafkas: str, tp: TopicPartition
 ) -> Iterator[Fact]:
-    """Yields the facts of the most similar assignor, if it makes exactly the same assignment."""
+    """Yields the facts of Kafka's most similar assignor, if it makes exactly the same assignment;
+    else a fact that says why there are none.
+    """
     mine = assign(group, assignor)
     where = f" ({page})" if (page := _page(assignor)) else ""
     if not holders(mine, tp):
@@ -88,7 +91,8 @@ _USER_DATA_READ: dict[str, UserData | None] = {
     "kafka-python/sticky": None,
     "aiokafka/sticky": "partitions",
 }
-"""A class that reads its library's user data -> the equivalent `Member.user_data` for Java's.
+"""A class that reads its library's user data -> the `Member.user_data` with which Kafka's class
+reads equal claims.
 
 kafka-python writes partitions and a generation, but not in Java's form; None means Java's form.
 aiokafka writes partitions without a generation.
@@ -225,11 +229,15 @@ _STEPS: dict[str, _Steps] = {
     "share/simple": _imported("share", "share_steps"),
     "streams/sticky": _imported("broker", "task_steps"),
 }
-"""Assignor -> the function that returns the facts; it returns None if it cannot explain a group."""
+"""Assignor -> the function that returns the facts about a partition, or None if it cannot explain
+them.
+"""
 
 
 def _claims(claims: Claims, tp: TopicPartition) -> Iterator[sticky_facts.Claim]:
-    """Yields the claims to one partition, in order, each with the outcome of its comparison."""
+    """Yields the claims to one partition, in the leader's order, each with the result of comparing
+    its generation with that of the claim believed before it.
+    """
     against: int | None = None
     for member in claims.members:
         partitions, generation, field_generation = claims.sent[member.member_id]

@@ -19,7 +19,9 @@ Outcome = Literal["kept", "given up", "crowded"]
 
 
 class Shared(Fact):
-    """The pool of `topic` (None: all topics); each member wants `least` to `most` partitions."""
+    """The pool of the partitions of `topic` (None: of all topics); each member wants `least` to
+    `most` of them.
+    """
 
     topic: str | None
     partitions: int
@@ -85,7 +87,7 @@ class Filled(Fact):
 
 class TooFew(Fact):
     """The partition gets fewer readers than `wanted`: the circle came back to the member `again`,
-    which had just got it. `again` is None if no other member with too few was left.
+    which had just got it. `again` is None if no other member with too few partitions was left.
     """
 
     readers: int
@@ -126,8 +128,8 @@ def share_steps(group: GroupSpec, tp: TopicPartition) -> list[Fact] | None:
 
 
 class _Watched(simple.Pool):
-    """A pool that records changes of the watched partition: the members that lose it, and why;
-    those that gain it, and the number that they held before. A number stands for each member.
+    """A pool that records changes of the watched partition: the members that lose it, and why; the
+    members that gain it, and how many partitions they held before. Members are numbers here.
     """
 
     reason: Outcome = "given up"

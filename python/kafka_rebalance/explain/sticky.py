@@ -14,7 +14,9 @@ Outcome = Literal["first", "newer", "equal", "older"]
 
 
 class Claim(Frozen):
-    """A claim to the partition. `outcome` compares its generation with `against`."""
+    """A claim to the partition. `outcome` tells how its generation compares with `against`, that of
+    the claim believed before it.
+    """
 
     member_id: str
     generation: int
@@ -35,7 +37,7 @@ _CLAIMED: dict[Outcome, str] = {
 
 
 class ClaimFacts(Fact):
-    """All claims to the partition, in the order in which the leader reads them."""
+    """All claims to the partition, in the order in which the leader's assignor reads them."""
 
     claims: tuple[Claim, ...]
     step = "claims"
@@ -71,7 +73,7 @@ _ALGORITHM = {
 
 
 class Share(Frozen):
-    """The number of partitions that each member may have in the constrained algorithm."""
+    """How many partitions each member may have in the constrained algorithm."""
 
     partitions: int
     members: int
@@ -121,9 +123,10 @@ _GIVEN_UP = {
 
 
 class Unassigned(Fact):
-    """The partition is one of `unassigned` ones. `again` is True if a member also keeps it.
+    """The partition is one of `unassigned` partitions. `again` is True if a member also keeps it.
 
-    `short` members have fewer than `least` partitions, `one_more` members may have one more.
+    `short` members have fewer than `least` partitions, and `one_more` members may have one more
+    than that.
     """
 
     unassigned: int
@@ -167,7 +170,9 @@ NotHeldWhy = Literal["nobody", "rack", "unsubscribed"]
 
 
 class Held(Fact):
-    """The owner according to the claims keeps the partition until balancing, unless `why_not`."""
+    """The owner according to the claims keeps the partition until balancing, unless `why_not` is
+    set.
+    """
 
     member_id: str | None
     topic: str
@@ -217,7 +222,8 @@ MovedWhy = Literal["previous", "smallest", "instead"]
 
 
 class Moved(Fact):
-    """A move during balancing, with its reason; the `…_holds` are both counts before the move.
+    """A move during balancing, with its reason; the `…_holds` are both members' numbers of
+    partitions before it.
 
     `instead` is the partition that should have moved, if this one moved back in its place.
     """

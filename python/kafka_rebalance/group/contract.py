@@ -42,7 +42,7 @@ def parse(line: str | bytes) -> Any:
     return value
 
 
-# With the next four functions, Python reads numbers and strings as the Rust core's parser does.
+# With the next four functions, Python's parser reads numbers and strings as the core's parser does.
 
 
 def _whole(text: str) -> int | float:
@@ -66,7 +66,7 @@ def _no_constant(name: str) -> NoReturn:
 
 
 def _no_half_pairs(text: str) -> None:
-    """Raises a ValueError if an escape is half of a surrogate pair; `text` is valid JSON."""
+    """Raises a ValueError if an escape in `text` (valid JSON) is half of a surrogate pair."""
     for escape in _ESCAPE.finditer(text):
         if escape[1]:
             raise ValueError(f"{escape[0]} is half of a surrogate pair")
@@ -82,7 +82,7 @@ def read(value: Any) -> dict[str, Any]:
 
 
 def _refuse_error_line(fields: dict[str, Any]) -> None:
-    """Raises GroupError with the line's own error, if an earlier step of a pipeline wrote one."""
+    """Raises GroupError with the error in the line, if an earlier step of a pipeline wrote one."""
     error = fields.get("error")
     if isinstance(error, str) and "topics" not in fields:
         place, separator, problem = error.partition(": ")
@@ -96,10 +96,10 @@ def topic(value: Any, at: str) -> Topic:
 
 
 def _deleted_topics(members: list[dict[str, Any]], topics: tuple[Topic, ...]) -> tuple[Topic, ...]:
-    """Returns the deleted topics: those that occur only in owned partitions, with the id given
-    there. A topic without an id is left out. Errors: GroupError for a second id.
+    """Returns the deleted topics, which occur only in owned partitions, with the id given there. A
+    topic without an id is left out. Errors: GroupError for a second id of a topic.
     """
-    # If a name occurs twice, the first topic counts, as in the core.
+    # If two topics have one name, the first one counts, as in the core.
     ids = {topic.name: topic.topic_id for topic in reversed(topics)}
     for i, member in enumerate(members):
         for e, owned in enumerate(member.get("owned_partitions") or ()):
@@ -128,7 +128,9 @@ def check_topic_id(topic_id: str, at: str) -> None:
 
 
 def check_new(seen: dict[str, str], value: str, at: str, field: str) -> None:
-    """Adds a name or an id, which must be unique, to `seen`: value -> path of its object."""
+    """Adds a name or an id to `seen` (value -> path of its object). Errors: GroupError if it is
+    there already.
+    """
     if (first := seen.setdefault(value, at)) != at:
         noun = field.rpartition("_")[2]
         raise GroupError(f"{at}.{field}", f"{quoted(value)} is already the {noun} of {first}")

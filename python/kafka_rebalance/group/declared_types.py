@@ -19,7 +19,7 @@ _DURATION = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h|d|)", re.ASCII)
 
 
 def check_fields(value: Any, *names: str) -> None:
-    """Checks these fields of a dataclass, or all of them if no name is given.
+    """Checks the fields `names` of a dataclass, or all its fields if no name is given.
 
     Errors: GroupError with the name of the first wrong field.
     """
@@ -54,7 +54,9 @@ def fits(value: Any, hint: Any) -> bool:
 
 @cache
 def _check_of(hint: Any) -> Callable[[Any], bool]:
-    """Returns the check for `fits`; cached, because many objects of a few classes are checked."""
+    """Returns the function by which `fits` checks a type; cached, because many objects of a few
+    classes are checked.
+    """
     inner: list[Any] = [one if one is ... else _check_of(one) for one in get_args(hint)]
     if isinstance(hint, UnionType):
         return lambda value: any(fit(value) for fit in inner)

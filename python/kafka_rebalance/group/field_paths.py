@@ -39,7 +39,7 @@ def flag(fields: Mapping[str, Any], name: str, at: str) -> bool:
 def each(
     fields: Mapping[str, Any], name: str, at: str, item: Callable[[Any, str], _T]
 ) -> tuple[_T, ...]:
-    """Returns the entries of a required list, each read by `item(value, path)`."""
+    """Returns the entries of the required list `name`, each as `item(value, path)` returns it."""
     place = path(at, name)
     values = array(required(fields, name, at), place)
     return tuple(item(value, f"{place}[{i}]") for i, value in enumerate(values))
@@ -58,7 +58,7 @@ def array(value: Any, at: str) -> list[Any] | tuple[Any, ...]:
 
 
 def objects(values: Any, at: str, expected: type, example: str) -> Sequence[Any]:
-    """Returns the list. Errors: GroupError, with `example`, for an entry of another type."""
+    """Returns `values`. Errors: GroupError, with `example`, for an entry of another type."""
     for i, value in enumerate(list_or_tuple(values, at)):
         if not isinstance(value, expected):
             raise wrong(value, f"{at}[{i}]", expected.__name__, example)
@@ -143,7 +143,8 @@ def an(name: str) -> str:
 
 
 def each_of(values: Any, at: str, expected: type[_T], how: str) -> Iterator[_T]:
-    """Yields the values, each checked; `how` ends an error's text: how to make a right value.
+    """Yields the values after checking each; `how`, the end of an error's text, tells how to make a
+    right value.
 
     Errors: TypeError if `values` is not a list, or at the first value that is not an `expected`.
     """

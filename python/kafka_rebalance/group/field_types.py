@@ -46,7 +46,9 @@ class Text:
         return value
 
     def exact(self) -> tuple[Any, ...]:
-        """Returns this type's form for `_core.FieldTypes`, which accepts only exact types."""
+        """Returns this type as a tuple for `_core.FieldTypes`, which accepts only values of exactly
+        this type.
+        """
         return ("text",)
 
 
@@ -133,7 +135,7 @@ class Flag(Text, Frozen):
 
 
 class OrNull(Text, Frozen):
-    """An entry of a list that may be null; a JSON null is read as `null`."""
+    """An entry of a list that may be null; a JSON null is read as the Python value `null`."""
 
     item: Text
     null: Any = None
@@ -195,13 +197,13 @@ class Field(NamedTuple):
 
 
 class Record(Text, Frozen):
-    """An object with these fields. `example` is Python code that makes such an object."""
+    """An object with certain `fields`. `example` is Python code that makes such an object."""
 
     fields: tuple[Field, ...]
     of: type
     example: str
     attributes: tuple[Field, ...] = ()
-    """Attributes of the Python object whose fields are elsewhere in a line."""
+    """Attributes of the Python object that a line holds elsewhere, not in these fields."""
 
     def read(self, value: Any, at: str) -> Any:
         return self.of(**self.values(object_(value, at), at))
@@ -237,11 +239,11 @@ class Record(Text, Frozen):
         return line
 
     def given(self, value: Any, name: str) -> Any:
-        """Returns the value of the object `value` for the contract line's field `name`."""
+        """Returns what the contract line's field `name` holds for the Python object `value`."""
         return getattr(value, name)
 
     def in_lines(self) -> tuple[Field, ...]:
-        """Returns the fields of the object in a contract line."""
+        """Returns the fields that the object has in a contract line."""
         return self.fields
 
     def exact(self) -> tuple[Any, ...]:
@@ -256,7 +258,9 @@ class Record(Text, Frozen):
 
 
 class Entry(Record):
-    """A run: a topic and consecutive entries of its partitions, or a subtopology and its tasks."""
+    """An entry of a list of runs: a topic and some of its partitions, or a subtopology and some of
+    its tasks.
+    """
 
     def read(self, value: Any, at: str) -> Any:
         found = self.values(object_(value, at), at)

@@ -6,13 +6,13 @@ or commas:
 
     orders 3 1200                                          orders,3,1200
     {"topic": "orders", "partition": 3, "weight": 1200}    the weight of one partition
-    {"topic": "orders", "weight": 900}                     of each other partition of the topic
+    {"topic": "orders", "weight": 900}                     the weight of each other partition of it
     {"client_id": "big-*", "capacity": 2}                  or `member_id`; in words: big-* 2
 
 Blank lines, a line of column names, and lines that begin with # are ignored. The more specific line
-wins: a partition before its topic, an id before a pattern (as a shell's patterns of file names), a
-longer pattern before a shorter one. A number in the file replaces the one in the group; the group's
-other numbers stay.
+wins: a partition's line over its topic's, an id over a pattern (as a shell's patterns of file
+names), a longer pattern over a shorter one. A number in the file replaces the one in the group; the
+group's other numbers stay.
 """
 
 from collections.abc import Iterable
@@ -41,7 +41,8 @@ _Key = tuple[str, int | None] | tuple[str, str]
 
 class GivenWeights(Mutable):
     """Weights by (topic, partition), and capacities of members by (field, pattern). Partition None
-    means each partition of the topic, the field "" any id.
+    means each other partition of the topic; the field "" means that the pattern may match any id of
+    a member.
     """
 
     weights: dict[tuple[str, int | None], float] = field(default_factory=dict)

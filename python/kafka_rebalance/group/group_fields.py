@@ -49,7 +49,7 @@ from .model import (
 
 
 class OffsetRecord(Record):
-    """A TaskOffset; in a line, its task is two fields."""
+    """A TaskOffset; in a line, two fields hold its task."""
 
     def read(self, value: Any, at: str) -> Any:
         subtopology_id, partition, offset = self.values(object_(value, at), at).values()
@@ -68,7 +68,9 @@ class OffsetRecord(Record):
 
 
 class MemberRecord(Record):
-    """A member. In a line, the fields of `STREAMS` are beside the member's own fields."""
+    """A member. In a line, the fields of `STREAMS` (the attribute `streams`) are in the member's
+    own object.
+    """
 
     def values(self, given: Mapping[str, Any], at: str) -> dict[str, Any]:
         found = super().values(given, at)
@@ -213,7 +215,9 @@ FIELDS = {
     place: [*(one.name for one in record.in_lines()), *_OTHERS[place].split()]
     for place, record in (("", GROUP), ("topics", TOPIC), ("members", MEMBER))
 }
-"""The fields in docs/contract.md, including those for people only, by the list that holds them."""
+"""List of a line ("": the line itself) -> the names of its objects' fields in docs/contract.md,
+including fields that only people read.
+"""
 
 _EVERY = frozenset().union(*FIELDS.values(), ("topic", "partition", "partitions"))
 _KEY = re.compile(r'"(\w+)"\s*:')
@@ -221,7 +225,7 @@ _END = 250  # characters searched at each end; more would take longer than the c
 
 
 def has_unknown(line: str | bytes) -> bool:
-    """Returns whether either end of a correct line contains an unknown field."""
+    """Returns whether a correct line contains an unknown field near its beginning or its end."""
     text = line if isinstance(line, str) else line.decode()
     return not _EVERY.issuperset(_KEY.findall(text[:_END]) + _KEY.findall(text[-_END:]))
 
@@ -234,7 +238,8 @@ def warn(line: Mapping[str, Any]) -> None:
 
 
 def misspelt(value: Any, seen: set[tuple[str, str]]) -> Iterator[str]:
-    """Yields a sentence for each field that resembles one of the contract; adds it to `seen`.
+    """Yields a sentence for each unknown field that resembles a field of the contract. Adds all
+    unknown fields to `seen`, and passes over those that it contains.
 
     The contract allows other fields. But with `ownd` instead of `owned_partitions`, a group would
     be planned as if its members owned nothing.

@@ -25,7 +25,7 @@ def small_table(
     row: Callable[[_T], Sequence[object]],
     summary: str = "",
 ) -> str:
-    """Returns a notebook's table of the first items, with long strings cut, then "… and N more".
+    """Returns a table for notebooks: the first items, with long strings cut, then "… and N more".
 
     `summary`, the answer in words, is printed above the table and is not cut.
     """

@@ -27,7 +27,7 @@ def read_lines(source: Source, most: int) -> Iterator[bytes | None]:
             _skip_line(source)
             yield None
         else:
-            # The assignment frees the bytes that were read, before the caller gets the line.
+            # This assignment frees the bytes as they were read, before the caller gets the line.
             line = line.rstrip(b"\r\n").removeprefix(BOM_UTF8)
             yield line
 

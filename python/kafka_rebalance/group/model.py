@@ -18,7 +18,8 @@ MAX_PARTITIONS = 10_000_000
 """The largest number of partitions of one group, unless the caller sets another limit."""
 
 NEWEST_SUBSCRIPTION = 3
-"""The subscription version of Kafka's newest clients, and the first with a rack (KIP-881)."""
+"""The subscription version of Kafka's newest clients, and the first version with a rack (KIP-881).
+"""
 
 UserData = Literal["none", "partitions"]
 USER_DATA: tuple[UserData, ...] = ("none", "partitions")
@@ -68,7 +69,7 @@ class Subtopology(Frozen):
     """A part of a streams group's topology; only a `stateful` one has standby tasks (KIP-1071).
 
     A task is a `TopicPartition` with the subtopology's id as its topic. `source_topics` are the
-    topics that the subtopology reads, with repartition topics; () if unknown. No assignor uses
+    topics that the subtopology reads, including repartition topics; () if unknown. No assignor uses
     them.
     """
 
@@ -96,14 +97,14 @@ class StreamsMember(Frozen):
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """A member as its leader sees it: its subscription, and the partitions that it owned.
+    """A member as the group's leader sees it: its subscription, and the partitions that it owned.
 
     `generation_id` is the generation in which the member owned `owned_partitions`; None if the
     member sent no generation.
 
     The three fields after `rack_id` describe a client whose bytes differ from the bytes of Kafka's
-    newest Java client; for that client, all three are None. `assignors/classic/claims.py` reads
-    them.
+    newest Java client; for the Java client itself, all three are None.
+    `assignors/classic/claims.py` reads them.
 
     `subscription_version`     the version of the member's subscription: it contains owned
                                partitions from 1 on, a generation from 2, a rack from 3. If set,
@@ -193,7 +194,9 @@ def shell_word(text: str) -> str:
 
 
 def shell_option(name: str, value: str) -> str:
-    """Returns an option and its value for a shell; with `=` if the value begins like an option."""
+    """Returns an option and its value for a shell, joined by `=` if the value begins like an
+    option.
+    """
     return f"{name}{'=' if value.startswith('-') else ' '}{shell_word(value)}"
 
 
@@ -227,7 +230,7 @@ _OF_CLIENTS = ("", "librdkafka", "kafka-python", "aiokafka")
 def wrong_protocol(protocol: str, assignor: str | None) -> str | None:
     """Returns why a group with this assignor cannot have this rebalance protocol; None if it can.
 
-    A registered assignor may support both; plans check this later (`plans/rounds.py`).
+    A registered assignor may support both protocols; plans check this later (`plans/rounds.py`).
     """
     if protocol not in REBALANCE_PROTOCOLS:
         return f"{quoted(protocol)} is not {' or '.join(map(quoted, REBALANCE_PROTOCOLS))}"
@@ -263,7 +266,7 @@ def in_runs(
 ) -> list[dict[str, Any]]:
     """Returns runs of adjacent partitions of one topic: `[{name: topic, "partitions": […]}, …]`.
 
-    `topics` are all topics in order, if some have no partitions.
+    `topics` lists all topics in order if some of them have no partitions; these get empty runs.
     """
     runs: list[dict[str, Any]] = []
     left = list(topics)

@@ -59,11 +59,11 @@ AnomalyKind = Literal["duplicate", "unsubscribed", "nonexistent", "unassigned"]
 class Anomaly(Frozen):
     """A fault in an assignment. Kafka's own assignors can cause faults, too.
 
-    duplicate     assigned to this member, and to an earlier one (or to this one a second time)
+    duplicate     assigned to this member, and to an earlier member (or to this one a second time)
     unsubscribed  assigned to a member that does not subscribe to the topic
     nonexistent   assigned, but the topic has no such partition
-    unassigned    a member subscribes to the topic, but no member gets the partition, and no member
-                  has to revoke it first
+    unassigned    a member subscribes to the topic, but no member gets the partition, although no
+                  member has to revoke it first
     """
 
     kind: AnomalyKind
@@ -197,8 +197,8 @@ class Assignment(Mapping[str, Sequence[TopicPartition]]):
     def __getitem__(self, member_id: str) -> tuple[TopicPartition, ...]:
         made = self._made.get(member_id)
         if made is None:
-            # A caller that has read this many members one by one will probably read all; making
-            # all partitions at once takes a fifth of the time.
+            # A caller that has read an eighth of the members one by one will probably read all of
+            # them; making all partitions at once takes a fifth of the time.
             if len(self._made) * 8 > len(self) and isinstance(self.offsets, memoryview):
                 return self._all()[member_id]
             if self._index is None:
@@ -280,7 +280,9 @@ class Assignment(Mapping[str, Sequence[TopicPartition]]):
 
 
 def answer_of(group: "_core.Interned", assignment: Assignment) -> Assignment:
-    """Returns the assignment, which uses the TopicPartitions that `group` keeps for its answers."""
+    """Returns the assignment; it now uses the TopicPartition objects that `group` keeps for its
+    answers.
+    """
     object.__setattr__(assignment, "_group", group)
     return assignment
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The input of an assignor: topics, and members in join order.
 
-A `GroupSpec` is immutable. Its constructor validates it, so other code need not check it; groups in
+A `GroupSpec` is immutable. Its constructor validates the group, so other code need not; groups in
 batches are validated by Rust.
 """
 
@@ -93,7 +93,7 @@ class GroupSpec:
         return cls(**contract.read(fields), max_partitions=max_partitions)
 
     def interned(self) -> "_core.Interned":
-        """Returns the group in the core's form; the first call makes it, later ones reuse it."""
+        """Returns the group in the core's form; the first call makes it, later calls reuse it."""
         if self._interned is None:
             object.__setattr__(self, "_interned", _core.intern(self))
         assert self._interned is not None
@@ -142,10 +142,10 @@ class GroupSpec:
         leader: str | None = None,
         rebalance_protocol: RebalanceProtocolName | None = None,
     ) -> "GroupSpec":
-        """Returns a validated copy of the group with these fields replaced; None keeps a field.
+        """Returns a validated copy of the group with the given fields replaced; None keeps a field.
 
-        The leader is kept only if it is one of `members`, the rebalance protocol only if the
-        assignor stays.
+        The present leader is kept only if it is one of `members`, the rebalance protocol only if
+        the assignor stays.
         """
         if rebalance_protocol is None and assignor in (None, self.assignor):
             rebalance_protocol = self.rebalance_protocol
@@ -216,7 +216,7 @@ class GroupSpec:
         return max(MAX_PARTITIONS, sum(topic.partitions for topic in self.topics), tasks)
 
     def partition_counts(self) -> dict[str, int]:
-        """Returns topic -> number of partitions; topics with 0 are left out, as for assignors."""
+        """Returns topic -> number of partitions, as assignors see it: without empty topics."""
         return {topic.name: topic.partitions for topic in self.topics if topic.partitions > 0}
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads the documents of a YAML text one by one; those before a bad one are still read."""
+"""Reads the documents of a YAML text one by one; the documents before a bad one are still read."""
 
 from collections.abc import Iterator
 from itertools import count

@@ -51,7 +51,7 @@ def plan_notes(
         found.append(Note("unread", text, partitions=lost))
     found += commit_waits(plan)
     idle = tuple(member_id for member_id, owned in plan.after.items() if not owned)
-    if idle and len(idle) < len(plan.after):  # for programs; reports have it elsewhere
+    if idle and len(idle) < len(plan.after):  # for programs; reports name them elsewhere
         found.append(Note("idle", "they own nothing at the end", idle))
     found += _nowhere(plan)
     if not cheap:
@@ -69,14 +69,14 @@ def plan_notes(
         found += may_happen(plan)
     shown = next((one for one in led if one.plan is plan), None)
     of_leader = [] if shown is None else [*leading(led, shown)]
-    # In a plan without a rebalance, no leader assigns: no note is needed.
+    # In a plan without a rebalance, no leader assigns, so no note on leaders is needed.
     if not of_leader and plan.rounds and not (shown is not None and shown.leaders):
         of_leader += foreign_leader(plan.group, plan.assignor)
     return (*found, *of_leader)
 
 
 def _nowhere(plan: RebalancePlan) -> Iterator[Note]:
-    """Yields a note that names the clients and brokers that can run `balanced` or `weighted`."""
+    """Yields a note on a plan of `balanced` or `weighted`: which members or brokers can run it."""
     name = plan.assignor.partition("?")[0]
     if name in OURS:
         may_list, words = who_lists_ours(plan.group)
@@ -94,7 +94,9 @@ def _nowhere(plan: RebalancePlan) -> Iterator[Note]:
 
 
 def _loads(plan: RebalancePlan) -> str:
-    """Returns a sentence on the fullest member's load before and after a plan of `weighted`."""
+    """Returns a sentence on the fullest member's load, as a multiple of the mean, before and after
+    a plan of `weighted`.
+    """
     from kafka_rebalance.assignors.balance.weights import loads_of
 
     def of_mean(group: GroupSpec, assignment: Assignment) -> str:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The findings on a classic Kafka Streams application; their partitions are tasks."""
+"""The findings on a classic Kafka Streams application; a finding's `partitions` are tasks."""
 
 from collections.abc import Iterable, Iterator
 
@@ -14,7 +14,7 @@ from .findings import Note
 
 
 def application_findings(one: Replay, rates: Rates | None = None) -> Iterator[Note]:
-    """Yields the findings: on standby tasks, copies of tasks, threads and end points. With measured
+    """Yields findings on standby tasks, copies of tasks, threads and end points; with measured
     `rates`, also on warm-up tasks that never catch up.
     """
     yield from _never_warm(one, rates)
@@ -29,7 +29,7 @@ def _partitions(tasks: Iterable[TaskId]) -> tuple[TopicPartition, ...]:
 
 
 def _never_warm(one: Replay, rates: Rates | None) -> Iterator[Note]:
-    if rates is None or rates.is_bound:  # copies may be faster than a lower bound
+    if rates is None or rates.is_bound:  # copies may be restored faster than a lower bound
         return
     if (waiting := one.waiting()) and rates.write_rate >= rates.restore_rate:
         text = f"a copy restores {counted(rates.restore_rate, 'record')} a second, and up to "

@@ -64,7 +64,9 @@ _NEW_TOPICS = (
 
 
 def _pause(plan: RebalancePlan) -> Iterator[Note]:
-    """Yields a note if members restart and other figures are possible for these restarts."""
+    """Yields a note if members restart and may return earlier or later than planned, with other
+    figures.
+    """
     if (other := other_pause(plan)) is None:
         return
     if other.chance is None:
@@ -91,7 +93,9 @@ def _pause(plan: RebalancePlan) -> Iterator[Note]:
 
 
 def other_course(plan: RebalancePlan, other: OtherPause) -> str:
-    """Returns a sentence, without its period, with the figures of the other course."""
+    """Returns a sentence (without the period) with the figures of the course that the plan does not
+    play.
+    """
     by_broker = plan.group.assignor in SERVER_SIDE
     what = "another member's heartbeat" if by_broker else "all others have joined again"
     when = "are back before" if other.is_sooner else "come back after"
@@ -153,7 +157,9 @@ def _has_pair(group: GroupSpec) -> bool:
 
 
 def _together(plan: RebalancePlan) -> str:
-    """Returns a text on how the plan's end differs if a step's members join in one interval."""
+    """Returns a clause: how the plan's end differs if the new members of a step join within one
+    assignment interval.
+    """
     others = 0
     for step in plan.steps:
         if len(step.rounds) > 1 and step.rounds[0].kind == "broker":
@@ -330,7 +336,9 @@ def _libraries(group: GroupSpec) -> Iterator[Note]:
 
 
 def _moved(plan: RebalancePlan) -> Iterator[tuple[TopicPartition, str | None, str | None]]:
-    """Yields (partition, owner before, after); a member that came back is named by its first id."""
+    """Yields (partition, owner before the plan, owner after it) for each partition whose owner
+    changes; a member that restarted is named by the id that it had before.
+    """
     origins = plan.steps[-1].origins
     before = {tp: member for member, owned in plan.before.items() for tp in owned}
     after = {

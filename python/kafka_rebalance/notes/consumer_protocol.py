@@ -57,7 +57,9 @@ KNOWN_BUGS = (
 
 
 def doctor_notes(plan: RebalancePlan, libraries: Collection[str]) -> Iterator[Note]:
-    """Yields the notes; `libraries` names the members' libraries, with "" for an unknown one."""
+    """Yields the notes on a switch to the consumer protocol; `libraries` names the members'
+    libraries, with "" for an unknown one.
+    """
     named = ("brokers", *KNOWN_LIBRARIES) if "" in libraries else ("brokers", *libraries)
     bugs = [one for one in KNOWN_BUGS if one.of in named]
     text = "\n".join(["Known bugs, with the versions that have them:", *map(str, bugs)])

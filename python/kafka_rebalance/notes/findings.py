@@ -41,7 +41,8 @@ PlanKind = Literal[
 class Finding(NamedTuple):
     """A kind of finding. `meaning` is one sentence without the final period.
 
-    `groups` follows a number of groups that have the finding: "3 uneven", "1 with idle members".
+    `groups` is the phrase that follows the number of groups with the finding: "3 uneven", "1 with
+    idle members".
     """
 
     severity: Severity
@@ -116,7 +117,9 @@ PAGE = "docs/findings.md"
 
 
 def rank(kind: str) -> int:
-    """Returns a kind's index in `FINDINGS`, 0 for the worst; kinds of other notes come last."""
+    """Returns a kind's index in `FINDINGS`, 0 for the worst; for kinds of notes on plans, a number
+    above all these.
+    """
     return _RANKS.get(kind, len(_RANKS))  # type: ignore[call-overload, no-any-return]
 
 
@@ -132,7 +135,9 @@ def see(kind: str) -> str | None:
 
 
 def summary(group_id: str, texts: Mapping[Any, str], *, empty: bool = False) -> str:
-    """Returns a sentence: the meanings of these kinds of findings (idle: the text), worst first."""
+    """Returns a sentence: the meanings of the kinds in `texts`, worst first; for "idle", its text
+    instead of the meaning.
+    """
     told = [
         texts[kind] if kind == "idle" else one.meaning.partition(";")[0]
         for kind, one in FINDINGS.items()

@@ -50,7 +50,9 @@ def may_stop(group: GroupSpec, changes: Sequence[Change]) -> bool:
 
 
 def _outgrows(group: GroupSpec, change: AddPartitions) -> bool:
-    """Returns whether the change adds tasks although existing internal topics fix their number."""
+    """Returns whether the change adds tasks although internal topics that exist already fix the
+    number of tasks.
+    """
     subtopologies = group.subtopologies or ()
     more = [
         one
@@ -58,6 +60,6 @@ def _outgrows(group: GroupSpec, change: AddPartitions) -> bool:
         if change.topic in one.source_topics and change.partitions > one.tasks
     ]
     read = [name for one in subtopologies for name in one.source_topics]
-    own, end = f"{group.group_id}-", "-repartition"  # a repartition topic that Kafka Streams named
+    own, end = f"{group.group_id}-", "-repartition"  # of a repartition topic, which Streams names
     repartitions = any(name.startswith(own) and name.endswith(end) for name in read)
     return bool(more) and (repartitions or any(one.stateful for one in more))

@@ -21,7 +21,9 @@ _DIALECTS = {
 
 
 def leading(led: Sequence[LedPlan], shown: LedPlan) -> Iterator[Note]:
-    """Yields notes on the leaders of the shown plan, and on the plan of each other leader."""
+    """Yields notes: who leads in the shown plan, and the figures of the plan under each other
+    leader.
+    """
     if has_no_answer(led):
         return  # the note "no answer" states the reason
     lead = f"{_members(shown)} {'leads' if len(shown.leaders) == 1 else 'may lead'}"
@@ -46,7 +48,9 @@ def other_leaders(led: Sequence[LedPlan], shown: LedPlan | None, how: str = "") 
 
 
 def _answering(one: LedPlan) -> str:
-    """Returns the assignors that answer, and the switch to the library's own if there is one."""
+    """Returns the names of the assignors that answer in the plan; if one of them is Kafka's, and
+    the library has an assignor of that name, also the switch to the library's.
+    """
     library = library_of(one.assignor)
     names = one.answering or (one.assignor,)
     text = " and ".join(name if library_of(name) else f"Kafka's {name}" for name in names)
@@ -75,7 +79,7 @@ def _members(one: LedPlan) -> str:
 def foreign_leader(
     group: GroupSpec, assignor: str | None, shown: Iterable[str] = ()
 ) -> Iterator[Note]:
-    """Yields a warning if another library led last; `shown` are the assignors compared."""
+    """Yields a warning if another library led last; `shown` are those that a comparison shows."""
     library = group.leader_library
     if library in (None, "", "java") or library_of(assignor):
         return

@@ -30,8 +30,9 @@ When = Literal["next", "planned", "following"]
 
 
 class Trap(NamedTuple):
-    """A rebalance that kills the leader or never settles. `when`: "next" is the next one, "planned"
-    follows one of the given changes, "following" the simple change `change` after all of these.
+    """A rebalance that kills the leader or never settles. `when`: "next" is the next rebalance,
+    "planned" one that the given changes cause, "following" one that the simple change `change`
+    causes after all given changes.
     """
 
     end: End
@@ -117,6 +118,6 @@ def _played(
         planned = plan(group, DIALECT, changes, engine=engine)
     except AssignorThrows:
         return None, Trap("dies", when, change)
-    except GroupError:  # the change can be made only under another assignor
+    except GroupError:  # the change fits only a group with another assignor
         return None, None
     return planned, None if planned.settled else Trap("never settles", when, change)

@@ -45,7 +45,9 @@ def lists_notes(group: GroupSpec, assignor: str | None) -> Iterator[Note]:
 
 
 def may_list_eager(group: GroupSpec, assignor: str | None) -> bool:
-    """Returns whether the rounds of this group's plans depend on unknown lists of assignors."""
+    """Returns whether the rounds of plans with this assignor depend on the members' lists of
+    assignors, which are unknown.
+    """
     if group.rebalance_protocol is not None or not is_cooperative(assignor):
         return False
     return any(may_mix(member, group.group_id) for member in group.members)

@@ -31,7 +31,9 @@ def lost_rack(group: GroupSpec, changes: Iterable[str]) -> Iterator[Note]:
 
 
 def lost_rack_text(unknown: int, where: str = "") -> str:
-    """Returns the sentence for this number of members whose racks are unknown."""
+    """Returns the sentence on `unknown` members, whose racks are not known; `where` follows this
+    number.
+    """
     have, ran = ("has", "it ran") if unknown == 1 else ("have", "they ran")
     return (
         f"{counted(unknown, 'member')}{where} {have} no client.rack. The figures are as if {ran} "
@@ -40,13 +42,17 @@ def lost_rack_text(unknown: int, where: str = "") -> str:
 
 
 def step_note(step: Step) -> str | None:
-    """Returns the text to append to a step's cause; None if no rack is unknown or lost."""
+    """Returns the text to append to a step's cause; None if the step loses no rack, or all members'
+    racks are known.
+    """
     unknown = len(at_step(step))
     return f": {lost_rack_text(unknown).removesuffix('.')}" if unknown else None
 
 
 def at_step(step: Step) -> list[str]:
-    """Returns the ids of members that a step with a lost rack keeps because they send no rack."""
+    """Returns the ids of the members without a known rack, which a step that loses a rack keeps; []
+    for other steps.
+    """
     return _without_rack(step.before) if loses_rack([step.cause]) else []
 
 

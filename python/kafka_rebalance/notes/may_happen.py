@@ -1,16 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """Notes on events that can happen in a plan's rebalances but that the plan does not play.
 
-A member that revokes partitions joins again at once. A slower member that has not yet received its
-assignment of this generation then joins with the claims of the previous generation. It revokes one
-generation later, and joins once more. This needs two members that revoke in one generation.
+A member that revokes partitions joins again at once. If this happens before a slower member has
+received its assignment of the new generation, the slower member joins with its claims of the
+previous generation. It then revokes one generation later, and joins once more. This can happen only
+if two members revoke in one generation.
 
 After a topic is deleted, automatic commits delay the rebalance. Before a member joins, it commits
 its positions. The broker refuses the positions in a deleted topic with UNKNOWN_TOPIC_OR_PARTITION.
 Java then repeats the commit until `max.poll.interval.ms` is over, kafka-python while its poll
 lasts, at most for this interval, and aiokafka without end. The leader notices the deletion first;
-the other members learn of the rebalance when the leader joins. So their waits begin after the
-leader's wait. Other clients join in seconds.
+the other members learn of the rebalance only when the leader joins, after its wait. So their own
+waits follow the leader's. Other clients join in seconds.
 
 Source   ConsumerCoordinator.onJoinComplete, ConsumerCoordinator.onJoinPrepare, ClassicGroup (Kafka
          4.4.0: SyncGroup is answered with REBALANCE_IN_PROGRESS); kafka-python 3.0.12
@@ -68,7 +69,9 @@ def _of(plan: RebalancePlan) -> Iterator[Note]:
 _MOST_NAMED = 6
 _TIMES = {2: "up to two times "}
 _CLIENTS = {"java": JAVA, "aiokafka": AIOKAFKA, "kafka_python": KAFKA_PYTHON}
-"""The clients that wait; a member that may run several of them waits as the first."""
+"""The clients that repeat the commit; a member that may run several of them is taken to run the
+first.
+"""
 _COMMITS = {
     "java": "With automatic commits (enable.auto.commit, the default), a Java member that holds "
     "partitions there commits them in vain until {times}max.poll.interval.ms (5 minutes by "
@@ -84,7 +87,8 @@ _COMMITS = {
 
 
 def commit_waits(plan: RebalancePlan) -> Iterator[Note]:
-    """Yields a note if members delay rebalances of the plan.
+    """Yields a note if members delay rebalances of the plan because they repeat a commit to a
+    deleted topic.
 
     Java members wait at most `intervals` times `max.poll.interval.ms`: 2 times if the leader and
     another member may wait; 0 times without a Java member.

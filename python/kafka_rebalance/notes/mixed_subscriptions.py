@@ -64,7 +64,9 @@ def _owners(plan: RebalancePlan) -> dict[TopicPartition, str]:
 # 1.
 @dataclass(frozen=True, slots=True)
 class _Apart(Change):
-    """A change of all subscriptions, which the parts of `draw` make one after another."""
+    """A change of all subscriptions that is made in steps: each event is one part of the draw
+    number `draw`.
+    """
 
     change: Change
     draw: int
@@ -94,7 +96,9 @@ class _Apart(Change):
         return [event(part) for part in self._parts(list(topics))]
 
     def _placed(self, group: GroupSpec, topics: tuple[Topic, ...]) -> Iterator[Topic]:
-        """Yields the topics; new ones get random racks: as many as an old partition has at most."""
+        """Yields the topics, with random racks for new ones: as many per partition as the old
+        partition with the most.
+        """
         random, known = Random(f"{self.draw}/racks"), {topic.name for topic in group.topics}
         placed = [racks for topic in group.topics for racks in topic.racks or ()]
         racks = sorted({rack for one in placed for rack in one if rack is not None})

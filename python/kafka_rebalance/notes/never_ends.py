@@ -7,10 +7,11 @@ Kafka's sticky assignors may never end for members that subscribe to different t
 1. The next rebalance without changes, then the given changes.
 2. Each simple change alone, after the given changes (or without them, if they hang). Of several
    members with equal topics and one rack, only one is copied or changes its topics.
-3. Ways out of the first group that hangs, each alone.
+3. For the first rebalance that hangs: each change that may avoid this (a way out), alone.
 
 Cost     a few rebalances for each change; `most_plays` and `most_work` limit them. Without given
-         changes, a group whose assignor always ends costs only a comparison of lists.
+         changes, a group whose assignor always ends costs only a comparison of the members' lists
+         of topics.
 Differs  from a live group in the ids of new members; with other ids the rebalance may end.
 """
 
@@ -41,7 +42,8 @@ from .findings import Note
 
 MOST_PLAYS = 200
 MOST_WORK = 1_000_000
-"""The limit on the partitions and subscriptions in all groups played: a few seconds of work."""
+"""The largest sum of the partitions and subscriptions in all groups played: a few seconds of work.
+"""
 
 _MAY_NEVER_END = tuple(name for name in KAFKAS if BUILT_IN[name].remembers)
 _ALWAYS_END = tuple(name for name in KAFKAS if name not in _MAY_NEVER_END)
@@ -89,7 +91,7 @@ class Endless(Frozen):
 
 
 STOP_ALL = "stop all members, then start them"
-"""A way out that is not a change: all members come back at once and own nothing."""
+"""A way out that is not a change: afterwards, all members join at once and own nothing."""
 
 
 def endless(
@@ -103,9 +105,9 @@ def endless(
 ) -> Endless | None:
     """Plays the rebalances in which the group's leader could hang, and returns those that do.
 
-    If `assignor` is None, the group's own assignor is used. Members send the data for the assignor,
-    as in `plan`. Returns None if no played rebalance hangs and no later one can, because another
-    algorithm assigns the group after the changes.
+    If `assignor` is None, the group's own assignor is used. For another one, members send the data
+    that it reads, as in `plan`. Returns None if no played rebalance hangs and no later one can,
+    because another algorithm assigns the group after the changes.
 
     Errors   those of `plan`, except NeverEnds.
     """
@@ -189,14 +191,19 @@ def _sentences(found: Endless) -> Iterator[str]:
 
 
 def may_never_end(group: GroupSpec) -> bool:
-    """Returns whether Kafka's general algorithm assigns this group; all others always end."""
-    # Kafka's test for equal lists counts entries: a topic that is listed twice makes lists unequal.
+    """Returns whether the general algorithm of Kafka's sticky assignors assigns this group; all
+    other algorithms always end.
+    """
+    # Kafka's test compares the lengths of lists, too: a topic that only one member lists twice
+    # makes the lists unequal.
     lists = {(len(member.topics), frozenset(member.topics)) for member in group.members}
     return group.assignor in _MAY_NEVER_END and len(lists) > 1
 
 
 class _Ended(NamedTuple):
-    """A group after events. `hung` is the group whose rebalance never ends, after `cause`."""
+    """A group after events. `hung` is the group whose rebalance never ends, and `cause` the event
+    that starts it; both are None if all rebalances end.
+    """
 
     group: GroupSpec
     hung: GroupSpec | None = None
@@ -244,7 +251,7 @@ class _Player(Mutable):
     def play_alone(self, group: GroupSpec, change: Change | None = None) -> _Ended:
         """Plays a change with one event, or (None) the next rebalance, in the given group.
 
-        The returned group is meaningful only if its rebalance hangs.
+        If the rebalance ends, the `group` of the result may be the group before it.
         """
         changes = () if change is None else (change,)
         if self.engine == "rust" and is_built_in(group, changes):

@@ -2,17 +2,18 @@
 """Plays other courses of a plan: members leave in another order, return at another time, or join
 more often than the plan counts.
 
-kafka-python: if a rebalance ends between two calls of `poll`, the next `poll` joins again. The
-group then rebalances if the leader joins, but not if another member joins with an unchanged
-subscription.
+kafka-python: if a rebalance ends between two calls of `poll` by a member, its next `poll` joins
+again. If this member is the leader, the group rebalances once more; another member that joins with
+an unchanged subscription does not cause this.
 
 librdkafka: each member joins again when its own metadata shows that a topic has grown, or that
-racks of its brokers have disappeared; in Java only the leader does. If this member owns other
-partitions by then, the group rebalances again. `played_further` plays these rebalances, once in the
-plan and once in each draw (the plan with other random ids).
+racks of its brokers have disappeared; in Java only the leader does. If the member by then owns
+other partitions than at its last join, the group rebalances again. `played_further` plays these
+rebalances, once in the plan and once in each draw (the plan with other random ids).
 
-All members: in a plan they change their subscriptions at one moment. In most groups that do not
-subscribe by a pattern, they change them one after another. `mixed_subscriptions.py` plays this.
+All members: in a plan they change their subscriptions at one moment. In most real groups that do
+not subscribe by a pattern, members change them one after another. `mixed_subscriptions.py` plays
+this.
 
 Source   kafka-python 3.0.12 (BaseCoordinator.join_group_async: a `_join_task` that is done);
          librdkafka (rd_kafka_cgrp_metadata_update_check); Kafka 4.4.0
@@ -58,7 +59,8 @@ class OtherOrder(NamedTuple):
 
 
 def other_order(plan: RebalancePlan) -> OtherOrder | None:
-    """Returns the order of departures whose result differs most from the plan's; None if none does.
+    """Returns the order of departures whose result differs most from the plan's; None if every
+    order has the plan's result.
 
     Cost     a plan for each other order: up to 5 for three members in a row.
     """
@@ -76,7 +78,8 @@ def other_order(plan: RebalancePlan) -> OtherOrder | None:
 
 
 class OtherPause(NamedTuple):
-    """The other course of restarts, not played by the plan. `is_sooner`: members return sooner.
+    """The course of restarts that the plan does not play. If `is_sooner`, members return sooner in
+    it, else later.
 
     `elsewhere` is the number of partitions that have another owner than in the plan. `chance` is
     the chance (0 to 1) of the plan's own course at each restart; None if the plan assumes the time.
@@ -90,7 +93,9 @@ class OtherPause(NamedTuple):
 
 
 def other_pause(plan: RebalancePlan) -> OtherPause | None:
-    """Returns the other course of restarts; None if the plan's is certain. Cost: up to 2 plans."""
+    """Returns the course of restarts that the plan does not play; None if the plan's own is
+    certain. Cost: up to 2 plans.
+    """
     bounces = [one for one in plan.changes if isinstance(one, BounceMembers)]
     groups = (plan.group, plan.final) if bounces else ()
     doubtful = [one for one in bounces if not all(map(one.is_certain_in, groups))]
@@ -149,7 +154,9 @@ def _ends(plan: RebalancePlan) -> set[tuple[str, TopicPartition]]:
 # More rebalances ----------------------------------------------------------------------------------
 
 _MOST_REJOINS = 8
-"""The largest number of rebalances played in a row; in some groups, every one moves partitions."""
+"""The largest number of additional rebalances played in a row: in some groups, every further one
+moves partitions.
+"""
 
 _MOST_NAMED = 6
 
@@ -198,7 +205,7 @@ class Further(Frozen):
 
 
 def extra_rebalances(group: GroupSpec, changes: Sequence[Change]) -> ExtraRebalances | None:
-    """Returns the cause if a member may join more often than planned, else None."""
+    """Returns why a member may join more often than planned; None if there is no cause."""
     if group.assignor in SERVER_SIDE:
         return None
     if len(group.members) > 1 and any(map(changes_all, changes)):
@@ -261,7 +268,9 @@ def _draws(plan: RebalancePlan, draws: int) -> Iterator[RebalancePlan]:
 
 
 def _rejoined(plan: RebalancePlan, rejoins: int) -> tuple[RebalancePlan, int]:
-    """Plays up to `rejoins` rebalances until one moves nothing; returns last plan and all moves."""
+    """Plays up to `rejoins` rebalances after the plan, until one moves nothing; returns the last
+    plan, and the sum of their moves.
+    """
     moves = 0
     for _ in range(rejoins):
         try:

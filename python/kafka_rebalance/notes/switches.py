@@ -36,7 +36,9 @@ TOGETHER = "The members run several clients: stop all of them together."
 
 
 class Switched(NamedTuple):
-    """A switch from `old` to `new`. Each client that cannot make it the usual way has a recipe."""
+    """A switch from the assignor `old` to `new`, with a recipe for each client that cannot make it
+    by an ordinary rolling restart.
+    """
 
     old: str
     new: str
@@ -205,7 +207,9 @@ def copy_commands(group_id: str) -> tuple[str, str]:
 
 
 def way_text(one: Recipe, old: str, new: str) -> str:
-    """Returns the heading of a rolling recipe, with a warning if kafka-python's own class fails."""
+    """Returns the heading of a recipe for a rolling bounce, with a warning if kafka-python's own
+    class refuses its list.
+    """
     bounces = "two rolling bounces" if len(one.settings) == 2 else "one rolling bounce"
     if not {bare(old), bare(new)}.isdisjoint(OURS):
         return f"{_named(one)}: {bounces}, with this project's plug-ins"

@@ -31,10 +31,10 @@ def as_far_as_affected(
     *,
     alone: bool = False,
 ) -> tuple[AnswerOrError | None, list[str]]:
-    """Returns the result of `work` for the changes that affect a group, and the left-out ones.
+    """Returns the result of `work` for the changes that affect a group, and the left-out changes.
 
-    Left-out changes are lines of text. The result is None if no change affects the group, unless
-    there are no changes. If the user asked for this group `alone`, only a switch to the assignor
+    A left-out change is a line of text with the reason. The result is None if there are changes but
+    none affects the group. If the user asked for this group `alone`, only a switch to the assignor
     that it already has is left out. Errors: those of `work`; the path of an error contains the
     index of the change in `changes`.
     """
@@ -60,12 +60,14 @@ def as_far_as_affected(
 
 
 def is_already(problem: str) -> bool:
-    """Returns whether the problem of a switch is that the group already has the new assignor."""
+    """Returns whether a switch is not possible because the group already has the new assignor."""
     return problem.endswith(" already")
 
 
 def is_idle(group: GroupSpec, changes: Sequence[Change]) -> bool:
-    """Returns whether all changes edit topics or subscriptions and none starts a rebalance."""
+    """Returns whether there are changes, all edit topics or subscriptions, and none starts a
+    rebalance.
+    """
     ids = MadeUp(group.group_id)
     for change in changes:
         if not isinstance(change, AddPartitions | RemoveTopics | Resubscribe):

@@ -5,10 +5,11 @@ A member keeps the partitions that both its old and its new target contain. It r
 its next heartbeat. Their new owner gets them at its own next heartbeat. In a share group, no new
 owner waits for a revocation.
 
-1. A heartbeat finds a new group epoch and computes the target. The assignor visits the members in
-   the order of the broker's hash map, a new member last (in a share group, at its place in the
-   map). If several members join more than `group.consumer.assignment.interval.ms` (1 s) apart, each
-   gets a target of its own; here, the group reaches each target before the next member joins.
+1. A heartbeat finds that the group epoch has changed, and the broker computes the target. The
+   assignor visits the members in the order of the broker's hash map, a new member last (in a share
+   group, at its place in the map). If several members join more than
+   `group.consumer.assignment.interval.ms` (1 s) apart, each gets a target of its own; here, the
+   group reaches each target before the next member joins.
 2. Compare the new target with the old one.
 3. A partition is unavailable between its revocation and the heartbeat of its new owner. A new
    partition, or one of a member that left, is unavailable until its owner's heartbeat. A member
@@ -154,7 +155,9 @@ def _round(
 
 
 def _settled(one: Round, newest_first: Sequence[Member], most: int = 0) -> GroupSpec:
-    """Returns the group with its new targets; `newest_first` are the members that just joined."""
+    """Returns the group after a round, with its new targets; `newest_first` are the members that
+    joined in it.
+    """
     owning = _with_target(one)
     # 5.
     by_id = {member.member_id: member for member in owning.members}
@@ -180,5 +183,7 @@ def _with_target(one: Round) -> GroupSpec:
 
 
 def _entries(targets: Assignment, member_id: str) -> tuple[set[TopicPartition], set[str]]:
-    """Returns a member's target: its partitions, and its topics, if any topic has no partitions."""
+    """Returns a member's target as sets: its partitions, and its topics if one of them has no
+    partitions (else none).
+    """
     return set(targets[member_id]), set(targets.owned_topics.get(member_id, ()))

@@ -82,7 +82,9 @@ class ClientLibrary(Frozen):
         return self._class(assignor)[1] + (f"({', '.join(given)})" if given else "")
 
     def _class(self, assignor: str) -> tuple[str, str]:
-        """Returns the module and the name of a Python class: the library's own or our plug-in."""
+        """Returns the module and the name of an assignor's Python class: the library's own or our
+        plug-in.
+        """
         if assignor not in PYTHON_LIBRARIES:
             module = f"kafka_rebalance.clients.{self.name.replace('-', '_')}"
             name = bare(assignor)
@@ -132,7 +134,9 @@ _OLDEST_SUBSCRIPTION = 3
 
 
 def lacks_consumer_protocol(member: Member, group_id: str) -> str | None:
-    """Returns a sentence if the member's library, or its version, certainly lacks KIP-848."""
+    """Returns the reason if the member's library, or its version, certainly lacks KIP-848; else
+    None.
+    """
     library, _ = library_evidence(member, group_id) or ("", "")
     if library == "java" and member.version < _OLDEST_SUBSCRIPTION:
         # Kafka 3.4.0 is the first version that sends version 3 of ConsumerProtocolSubscription.
@@ -141,7 +145,7 @@ def lacks_consumer_protocol(member: Member, group_id: str) -> str | None:
 
 
 EITHER_PYTHON = (KAFKA_PYTHON, AIOKAFKA)
-"""The libraries of a member whose bytes show only that it runs one of these two."""
+"""What a member may run whose bytes show only that it is one of the two Python libraries."""
 
 _BY_BYTES = {
     "java": (JAVA, KAFKA_PYTHON, AIOKAFKA),  # this project's plug-ins send Java's bytes
@@ -182,26 +186,32 @@ def class_name(group: GroupSpec, assignor: str | None) -> str | None:
 
 
 def run_several(group: GroupSpec) -> bool:
-    """Returns whether members certainly run several libraries: some two can have none in common."""
+    """Returns whether members certainly run several libraries: some two members cannot run the same
+    one.
+    """
     may_run = [frozenset(one) for one in _libraries(group)]
     return any(one.isdisjoint(other) for one in may_run for other in may_run)
 
 
 def sure_to_run(group: GroupSpec, names: Sequence[str]) -> list[str]:
-    """Returns the libraries that a member may run, if some member can run only `names`."""
+    """Returns the libraries in `names` that some member may run which can run no others."""
     may_run = [{client.name for client in one} for one in _libraries(group)]
     certain = {name for one in may_run if one.issubset(names) for name in one}
     return [name for name in names if name in certain]
 
 
 def in_python(group: GroupSpec) -> bool:
-    """Returns whether all members certainly run Python libraries, and may all run one of them."""
+    """Returns whether all members certainly run Python libraries, and no two certainly different
+    ones.
+    """
     may_run = _libraries(group)
     return all({*one} <= {*EITHER_PYTHON} for one in may_run) and not run_several(group)
 
 
 def lists_eager_plug_in(group: GroupSpec, assignor: str) -> bool:
-    """Returns whether members run aiokafka and the assignor is this project's: then it is eager."""
+    """Returns whether the assignor is this project's own, and a member certainly runs aiokafka, in
+    which it is eager.
+    """
     return bare(assignor) in OURS and (AIOKAFKA,) in _libraries(group)
 
 

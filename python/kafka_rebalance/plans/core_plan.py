@@ -21,7 +21,9 @@ from .rounds import Round, Step, as_claimed, claiming, lists_eager
 
 
 class CorePlan:
-    """The core's steps, and the group before and after each. `ids` makes up ids as the core did."""
+    """The core's steps, and the group before and after each. `ids` makes up the same ids as the
+    core.
+    """
 
     def __init__(
         self, core: "_core.Plan", group: GroupSpec, changes: tuple[Change, ...], ids: MadeUp

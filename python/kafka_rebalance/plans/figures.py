@@ -70,7 +70,7 @@ class Figures(Frozen):
 
 
 def figure_rows(plan: "RebalancePlan", one: Figures) -> list[tuple[str, ...]]:
-    """Returns rows (name, before, after, best possible) of the plan's figures."""
+    """Returns rows (name, before, after, best possible) of the figures on balance and racks."""
     balances = (one.balance_before, one.balance_after, one.balance_possible)
     new = new_partitions(plan)
     moves = "moves" + f" ({new} of new partitions)" * (new > 0)
@@ -95,7 +95,9 @@ def new_partitions(plan: "RebalancePlan") -> int:
 
 
 def count_rows(figures: Figures) -> list[tuple[str, ...]]:
-    """Returns the rows below those of `figure_rows`: rebalances, partitions without a reader."""
+    """Returns the rows that follow those of `figure_rows`: rebalances, and partitions without a
+    reader.
+    """
     rounds = str(figures.rounds) + ("" if figures.settled else ", never stable")
     counts = (
         ("partitions that wait while their member is down", figures.waiting),

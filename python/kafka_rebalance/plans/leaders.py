@@ -9,8 +9,9 @@
 3. Each of these leaders runs the dialect of its library; the prefix "" is Kafka's own assignor,
    which this project's plug-ins run, too. A member of an unknown library is assumed to run the
    dialect of the last leader.
-4. If several dialects remain, each gets a plan of all changes. Plans with equal rounds and equal
-   ends become one plan, under the name of the first.
+4. If several dialects remain, each gets a plan of all changes. Plans with the same assignment in
+   each round are merged. The merged plan has the name of Kafka's own assignor if it is one of them,
+   else of the first dialect.
 
 Source   GroupMetadata, in Kafka 4.4.0 ClassicGroup: remove, replaceStaticMember.
 Cost     one plan with Kafka's own assignor, to know the members, and one for each other dialect.
@@ -133,7 +134,7 @@ def plans_by_leader(
 
 
 def has_no_answer(led: Sequence[LedPlan]) -> bool:
-    """Returns whether no possible leader's assignor has a plan, but Kafka's own has one."""
+    """Returns whether only Kafka's own assignor has a plan, and no possible leader's has one."""
     planned = [one for one in led if one.plan is not None]
     return len(led) > 1 and len(planned) == 1 and not planned[0].leaders
 
@@ -221,7 +222,9 @@ def _is_led(step: Step) -> bool:
 
 # 3.
 def _dialects(group: GroupSpec, member: Member, assignor: str, shown: set[str]) -> list[str]:
-    """Returns the assignors of a member's library, first those whose prefix is in `shown`."""
+    """Returns the versions of `assignor` that a member's library may have, first those whose prefix
+    is in `shown`.
+    """
     prefixes = sorted(
         _DIALECTS.get(library(group, member) or "", ("",)), key=lambda prefix: prefix not in shown
     )
@@ -267,7 +270,9 @@ def _after_switches(
 
 
 def _of_library(group: GroupSpec, name: str, change: Change) -> Change:
-    """Returns the change; if all members run librdkafka, a switch leads to librdkafka's class."""
+    """Returns the change for a plan under the assignor `name`; if all members run librdkafka, a
+    switch to an assignor becomes a switch to librdkafka's class.
+    """
     only = all(library(group, member) == "librdkafka" for member in group.members)
     if not isinstance(change, SwitchAssignor) or library_of(name) != "librdkafka" or not only:
         return change

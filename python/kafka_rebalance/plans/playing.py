@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Plays the changes of a plan event by event, in the steps of `rebalance_plan.py`.
 
-Plans of both engines come here if the core does not play the group; assignors run in the engine.
+Plans of both engines are played here if the core cannot play the group; assignors still run in the
+chosen engine.
 """
 
 from dataclasses import replace
@@ -63,7 +64,8 @@ def play_changes(
 
 
 def is_played(group: GroupSpec, change: Change) -> bool:
-    """Returns whether a plan can play the change; it cannot change topics of a streams group.
+    """Returns whether a plan can play the change; in a streams group, it can play only changes of
+    members that lose no rack.
 
     A switch of the protocol counts as played: it raises its own error for a streams group.
     """

@@ -141,7 +141,7 @@ class RebalancePlan(Frozen):
 
     @property
     def curve(self) -> "Curve | None":
-        """Returns how even the last group could be, by the number of partitions that change owners.
+        """Returns how even the group could be at the end, by the number of moved partitions.
 
         None if members share partitions, or if no member is left.
         """
@@ -208,7 +208,7 @@ class RebalancePlan(Frozen):
             return dict(Counter(tp for one in self.rounds for tp in one.unavailable))
         found = self._core.unavailable
         counts: Counter[TopicPartition] = Counter()
-        # The core lists a topic twice if a plan deletes it and creates it again.
+        # If a plan deletes a topic and creates it again, the core lists its partitions twice.
         rounds = memoryview(found.rounds).cast("I")
         for tp, times in zip(partitions_from(found.partitions), rounds, strict=True):
             counts[tp] += times
@@ -380,7 +380,7 @@ def is_built_in(group: GroupSpec, changes: tuple[Change, ...]) -> bool:
     if group.leader not in (None, group.members[0].member_id) and any(
         protocol_name(old) == protocol_name(new) for old, new in pairwise(names)
     ):
-        return False  # the answer then depends on which member leads
+        return False  # the answer depends on who leads, which the core cannot know
     return all(name.partition("?")[0] in BUILT_IN for name in names)
 
 

@@ -7,13 +7,13 @@
 
 1. Cooperative members revoke partitions of topics to which they no longer subscribe, and claim the
    others. Eager members claim their whole last assignment. Members claim nothing after a change of
-   assignor, or if they are eager with an assignor that also supports the cooperative protocol: it
-   reads claims from the subscription's own field, which is then empty. During a bounce to another
-   assignor, the members in `forgets` are eager in a cooperative group.
+   assignor, or if they are eager with an assignor that also supports the cooperative protocol: such
+   an assignor reads claims from the subscription's own field, which eager members leave empty.
+   During a bounce to another assignor, the members in `forgets` are eager in a cooperative group.
 2. The leader's assignor computes the answer. Another library's assignor visits the members in the
    order of the broker's hash map. `balanced` and `weighted` withhold nothing themselves: the leader
-   withholds a partition that another member claims, and the next round assigns only such
-   partitions. Members of aiokafka are eager with both.
+   withholds a partition that another member claims, and in the next round assigns the partitions
+   that it withheld. Members of aiokafka are eager with both.
 3. Compare the answer with the partitions held before: kept, revoked and gained partitions.
 4. Find the partitions that no member reads in this round: all in an eager round, the unclaimed ones
    in a cooperative round.
@@ -92,8 +92,8 @@ class Round(LazyFields):
     `generation_id`  the generation that the rebalance creates.
     `held`           the partitions that the members held at the beginning; `delta` is the
                      difference between them and `assignment`.
-    `withheld`       partitions that are revoked in this round, by the member that gains them in
-                     the next one.
+    `withheld`       partitions that members revoke in this round, listed by the member that gains
+                     them in the next round.
     `unavailable`    the partitions that no member reads during the round, by topic and partition.
     """
 
@@ -151,7 +151,8 @@ class Step(LazyFields):
     `before` is the group when the rounds begin, `after` when they end, both with the partitions
     that the members hold. `origins` maps each id that a member has had so far to its id at the
     beginning of the plan, for members that existed then. `waiting` are partitions whose member is
-    down before any round, `leaderless` are those that lose all replicas (`changes.edits.Edited`).
+    down before any round, `leaderless` are partitions that lose all replicas
+    (`changes.edits.Edited`).
     """
 
     cause: str
@@ -173,7 +174,8 @@ class Played(NamedTuple):
 
 
 def lists_eager(group: GroupSpec, assignor: str) -> bool:
-    """Returns whether members are eager although this assignor supports the cooperative protocol.
+    """Returns whether the group's members are eager although this assignor supports the cooperative
+    protocol.
 
     False if the group's own assignor has another protocol name: members list only `assignor` then.
 
@@ -247,7 +249,9 @@ def play(
 
 
 def _answer(sent: GroupSpec, group: GroupSpec, assignor: str, engine: Engine) -> Assignment:
-    """Returns the assignment of the group as `sent` to the leader, in the order of `group`."""
+    """Returns the answer for the group as it is `sent` to the leader, with members in the order of
+    `group`.
+    """
     answer = assign(sent, assignor, engine=engine)
     if not library_of(assignor):
         return answer
@@ -276,7 +280,7 @@ def _with_withheld(rounds: Sequence[Round]) -> Iterator[Round]:
 
 
 def gained_of(delta: Delta, partitions: Collection[TopicPartition]) -> Assignment:
-    """Returns those of the partitions that members gain, by member."""
+    """Returns, by member, which of the `partitions` it gains."""
     return Assignment.of(
         {m: [tp for tp in owned if tp in partitions] for m, owned in delta.gained.items()}
     )

@@ -45,14 +45,14 @@ class Samples(LazyFields):
     """The last owner of each partition in `draws` runs of a plan with other ids.
 
     `moved[tp]` is the number of draws in which the partition changes its owner. `ends[tp]` counts
-    the draws by the last owner: a member id of the given group, or NEW. `planned[tp]` is the last
-    owner in the plan itself, which is not among the draws. `depends` holds the partitions whose
-    last owner is not equal in the plan and all draws. `moves` lists the moves of each draw.
-    `varied` is True if the draws also change names before the UUID, `has_newcomers` if they change
-    any id. `places_guessed` is True if they change racks of new partitions' replicas,
-    `topics_guessed` if they change the order of topics in subscriptions, `topic_ids_guessed` if ids
-    of new topics. `throws` lists the errors of further draws, in which the leader's assignor
-    throws.
+    the draws by the partition's last owner: a member id of the given group, or NEW. `planned[tp]`
+    is the partition's last owner in the plan itself, which is not among the draws. `depends` holds
+    the partitions whose last owner is not equal in the plan and all draws. `moves` lists the moves
+    of each draw. `varied` is True if the draws also change names before the UUID, `has_newcomers`
+    if they change an id of any new member. `places_guessed` is True if they change racks of new
+    partitions' replicas, `topics_guessed` if they change the order of topics in subscriptions,
+    `topic_ids_guessed` if they change ids of new topics. `throws` lists the errors of further
+    draws, in which the leader's assignor throws; `draws` does not count these.
     """
 
     draws: int
@@ -86,9 +86,9 @@ class Samples(LazyFields):
         )
 
     def with_ends(self, tp: TopicPartition, before: str, outcome: str) -> str:
-        """Returns the plan's outcome for a partition, and how many samples have this outcome.
+        """Returns a text: the plan's `outcome` for a partition, and how many samples agree with it.
 
-        The samples come first if their most frequent outcome is another one.
+        If the samples most often have another outcome, the text begins with that one.
         """
         guessed = " and ".join(self._guessed()).replace("UUIDs", "UUIDs of new members (*)")
         samples = counted(self.draws, "sample")
@@ -107,7 +107,7 @@ class Samples(LazyFields):
         )
 
     def _guessed(self) -> list[str]:
-        """Returns the guessed facts in which the samples differ, by name."""
+        """Returns the names of the guessed facts in which the samples differ."""
         guessed = ["racks of new replicas"] if self.places_guessed else []
         if self.has_newcomers:
             guessed += ["client ids", "UUIDs"] if self.varied else ["UUIDs"]

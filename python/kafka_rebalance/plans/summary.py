@@ -48,14 +48,14 @@ def in_words(changes: "Iterable[Change]") -> str:
 
 
 def is_not_known(plan: "RebalancePlan") -> bool:
-    """Returns whether the plan shows nothing: no member is known to be in the lost rack."""
+    """Returns whether a plan of a lost rack shows nothing, because no member's rack is known."""
     lost = any(isinstance(one, RemoveMembers) and one.rack for one in plan.changes)
     members = plan.group.members
     return lost and not plan.rounds and not any(member.rack_id for member in members)
 
 
 def without_reader(partitions: int, groups: int) -> str:
-    """Returns a clause on the partitions without a reader of several groups."""
+    """Returns a clause: how many partitions, in how many groups, have no reader for a time."""
     have = "has" if partitions == 1 else "have"
     whose = f"{groups:,} group{'s' * (groups != 1)}"
     what = f"{partitions:,} partition{'s' * (partitions != 1)} of {whose}"
@@ -95,7 +95,9 @@ def nobody_reads(partitions: "Iterable[TopicPartition]") -> str:
 
 
 def _taken(plan: "RebalancePlan") -> str:
-    """Returns a sentence on how even `balanced` makes the group within its budget; else ""."""
+    """Returns a sentence on how even `balanced` makes the group within its budget; "" for other
+    assignors.
+    """
     if plan.assignor.partition("?")[0] != BALANCED or (curve := plan.curve) is None:
         return ""
     from kafka_rebalance.assignors.balance.balanced import objective_of

@@ -58,7 +58,9 @@ class WithLag(Frozen):
 
 
 class _AssignedByBroker(WithLag):
-    """A group as its coordinator describes it. `lags` is None if the offsets were not read."""
+    """A group as its coordinator describes it. `lags` is None if the committed offsets were not
+    read.
+    """
 
     described: Any
     lags: Lags | None = None
@@ -280,7 +282,7 @@ def _offsets(reported: Iterable["DescribedTaskOffset"]) -> dict[TopicPartition, 
 
 
 def _without_standby(group: "DescribedStreamsGroup") -> Iterator[Note]:
-    """Yields a finding if some stateful tasks have a standby task and others have none."""
+    """Yields a finding if stateful tasks have no standby task although others have one."""
     stateful = {one.subtopology_id for one in group.subtopologies if one.state_changelog_topics}
     standby = {task for one in group.members for task in one.assigned.standby}
     active = {task for one in group.members for task in one.assigned.active}

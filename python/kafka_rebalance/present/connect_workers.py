@@ -53,7 +53,7 @@ class ConnectWorker(Frozen):
 
 
 class ConnectGroup(Frozen):
-    """A Connect group. `protocol` is what its workers selected, such as "sessioned"."""
+    """A Connect group. `protocol` is the one that its workers selected, such as "sessioned"."""
 
     group_id: str
     state: str

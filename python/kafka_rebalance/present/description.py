@@ -200,7 +200,7 @@ def _check_lags(lags: object) -> None:
 
 
 def _faults(group: GroupSpec, assignment: Assignment) -> Iterator[Note]:
-    """Yields findings on the assignment: partitions with no, several or wrong owners."""
+    """Yields findings on the assignment: partitions with no owner, several, or a wrong one."""
     if group.subtopologies is not None:
         yield from _task_faults(group, assignment)
         return
@@ -243,7 +243,8 @@ def _loads(
     idle = tuple(member_id for member_id, count in held.items() if not count)
     if idle and len(idle) < len(held):
         yield _idle(group, idle, fewer_partitions=possible.min == 0)
-    # Not for Kafka Streams, whose tasks are unknown here, nor `weighted`, which evens out loads.
+    # Not under Kafka Streams, whose tasks are unknown here, nor under `weighted`, which evens out
+    # loads, not numbers of partitions.
     is_even = not any(held.values()) or balance.stddev <= possible.stddev
     if not is_even and group.assignor not in (registry.STREAM, registry.WEIGHTED):
         text = f"{balance.min} to {balance.max} partitions per member; possible is {possible.min}"
@@ -271,7 +272,7 @@ def _idle(group: GroupSpec, idle: tuple[str, ...], *, fewer_partitions: bool) ->
         text += ", though each could own a partition"
         return Note("idle", text, idle, ask=None if is_stream else "compare")
     text += ": there are fewer partitions than members for their topics"
-    # The topics of Kafka Streams must not grow.
+    # Topics of Kafka Streams must not get more partitions, so this is not advised.
     return Note("idle", text + ": remove members or add partitions" * (not is_stream), idle)
 
 
@@ -318,7 +319,9 @@ def _next_rebalance(
 
 
 def _led(group: GroupSpec, engine: registry.Engine) -> tuple[LedPlan, ...]:
-    """Returns a plan for each assignor that may answer; the plan is None if the assignor hangs."""
+    """Returns the plan of the next rebalance under each assignor that may answer; None as the plan
+    if the assignor never ends.
+    """
     if group.assignor is None or not registry.is_known(group.assignor):
         return ()
     if group.assignor == registry.WEIGHTED and not has_weights(group):

@@ -22,7 +22,7 @@ from kafka_rebalance.plans.rebalance_plan import RebalancePlan
 
 
 def leaderless_finding(partitions: Iterable[TopicPartition]) -> Iterator[Note]:
-    """Yields a finding if there are `partitions` for which no leader answers."""
+    """Yields a finding if `partitions`, for which no leader answers, are not empty."""
     if named := tuple(partitions):
         text = "no leader answers, so no member can read here, and the lag is unknown"
         yield Note("leaderless", text, partitions=named)
@@ -31,7 +31,9 @@ def leaderless_finding(partitions: Iterable[TopicPartition]) -> Iterator[Note]:
 def far_finding(
     topics: Iterable[Topic], readers: Iterable[Reader], ask: str | None = None
 ) -> Iterator[Note]:
-    """Yields a finding on partitions without a replica in the rack of their reader, if known."""
+    """Yields a finding on the partitions that have no replica in their reader's rack, as far as
+    racks are known.
+    """
     racks = {topic.name: topic.racks or () for topic in topics}
     far: list[tuple[str, TopicPartition]] = []
     for member_id, rack, partitions in readers:
@@ -51,7 +53,9 @@ def has_weights(group: GroupSpec) -> bool:
 
 
 def overloaded(group: GroupSpec, assignment: Assignment, engine: Engine) -> Iterator[Note]:
-    """Yields a finding if a member of the assignment carries more load than it must."""
+    """Yields a finding if the fullest member's load would be smaller after a rebalance by
+    `weighted`.
+    """
     if (
         not has_weights(group)
         or group.subtopologies is not None
@@ -90,10 +94,11 @@ def why_uneven(group: GroupSpec, assignment: Assignment, plan: RebalancePlan) ->
     1. The next rebalance makes the group more even: for the present members and topics, its
        assignor has another answer. If partitions move without more balance, this is not the cause.
     2. Range divides each topic separately: each subscriber gets its share of the topic, or one
-       partition more. The additional partitions add up, because the first members of the order get
-       them in every topic.
-    3. Members subscribe to different topics. Round-robin then passes over members without counting,
-       and the sticky assignors move partitions one by one until no single move helps.
+       partition more. The additional partitions add up, because the members that come first in the
+       order get them in every topic.
+    3. Members subscribe to different topics. Round-robin then passes over members without counting
+       their partitions, and the sticky assignors move partitions one by one until no single move
+       helps.
     """
     assignor, following = plan.assignor, plan.figures()
     # 1.

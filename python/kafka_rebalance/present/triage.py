@@ -52,7 +52,9 @@ class TriagedGroup(Frozen):
 
     @classmethod
     def of(cls, one: "Description | ConnectGroup", state: str = "Stable") -> "TriagedGroup":
-        """Returns a described group; `state` is its state in the coordinator's list of groups."""
+        """Returns the row of a described group; `state` is its state in the coordinator's list of
+        groups.
+        """
         if not isinstance(one, Description):
             return cls(one.group_id, "connect", one.state, one.findings, None, one)
         kind = CLASSIC if one.group.assignor is None else protocol_kind(one.group.assignor)
@@ -66,7 +68,9 @@ class TriagedGroup(Frozen):
     def undescribed(
         cls, group_id: str, group_type: str | None, state: str, lags: Lags | None = None
     ) -> "TriagedGroup":
-        """Returns a group without members or in a rebalance; its state decides the findings."""
+        """Returns the row of a group without members or in a rebalance; its state decides the
+        findings.
+        """
         lag, findings = lag_in(lags, lags or ()), list[Note]()
         if state not in EMPTY:
             findings.append(Note("rebalancing", f"{state}; look again when it is Stable"))
@@ -97,7 +101,9 @@ class TriagedGroup(Frozen):
 
 
 def with_patterns(groups: Iterable[TriagedGroup], patterns: Iterable[Any]) -> list[TriagedGroup]:
-    """Returns the groups; each of `patterns` (from `history`) is added as a finding of its kind."""
+    """Returns the groups; a pattern (from `history`) of a kind in `_PATTERNS` is added as a
+    finding.
+    """
     found: dict[str, list[Note]] = {}
     for one in patterns:
         if one.kind in _PATTERNS:

@@ -45,11 +45,12 @@ class WorstGroup(Frozen):
 
 
 class FleetReport(Frozen):
-    """The data of the page. `spreads` and `possible` are histograms of spreads, now and at best.
+    """The data of the page. `spreads` and `possible` are histograms: the groups' spreads now, and
+    the best possible ones.
 
-    `without_rack` counts the groups with members whose racks are unknown, if racks are lost.
-    `named` holds, for each figure of `worst_changes`, the groups that the summary names, each with
-    its figure.
+    `without_rack` counts the groups with members whose racks are unknown (0 if no change loses a
+    rack). `named` holds, for each figure of `worst_changes`, the groups that the summary names,
+    each with its figure.
     """
 
     title: str
@@ -65,7 +66,8 @@ class FleetReport(Frozen):
 
     @property
     def summary(self) -> str:
-        """Returns sentences: the groups to look at first, and those that the worst changes harm.
+        """Returns sentences: the groups to look at first, and the groups that the worst changes
+        harm.
 
         Names of groups and racks are written as they are: escape them before printing.
         """
@@ -97,7 +99,9 @@ class FleetReport(Frozen):
         return ". ".join(said) + "."
 
     def _named(self, figure: str, groups: int = 0) -> str:
-        """Names the groups worst in this figure, with their counts of partitions; then `N more`."""
+        """Names the groups worst in this figure, with counts if it counts partitions; then `N
+        more`.
+        """
         found = self.named.get(figure, ())
         count = figure in ("waiting", "unavailable")
         return first_of([f"{name} ({n:,})" if count else name for name, n in found], groups)
@@ -116,7 +120,9 @@ def group_name(row: Mapping[str, Any]) -> str:
 
 
 def worst_changes(changes: Sequence[Totals]) -> dict[str, Totals]:
-    """Returns harm (a figure) -> the change that does most of it; figures of 0 are left out."""
+    """Returns harm (a figure) -> the change with the most of it; a harm that no change does is left
+    out.
+    """
     figures, played = ("without_members", "waiting", "unavailable"), changes[1:]
     worst = {name: max(played, key=lambda one: one[name], default=None) for name in figures}
     return {name: one for name, one in worst.items() if one is not None and one[name]}
@@ -202,11 +208,13 @@ _COLUMNS = {
     "lose members": "with_waiting",
     "no leader": "with_leaderless",
 }
-"""A column of the table of changes -> the name of its figure, for `_number`."""
+"""Heading of a column in the table of changes -> the name that `_number` takes for its figure."""
 
 
 def _number(row: Totals, name: str) -> Any:
-    """Returns a percentile of moves, the number of groups with figures, or the column `name`."""
+    """Returns the number called `name`: a percentile of moves, "affected" (the number of groups
+    with figures), or a column of `row`.
+    """
     if name in ("p50", "p99", "max"):
         return row["group_moves"][name] or 0
     if name == "affected":

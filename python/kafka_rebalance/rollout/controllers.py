@@ -11,8 +11,8 @@ Deployment    1. New pods are created while there are at most replicas + maxSurg
 StatefulSet   Pods are deleted from the highest ordinal down to `partition`, and created again when
               they have ended; at most maxUnavailable at a time. OrderedReady: in whole batches; the
               pods of a batch are created from the lowest ordinal up, one after another.
-Both          preStop, SIGTERM, and SIGKILL at the end of the grace period, of which 2 s are always
-              left after preStop.
+Both          preStop, SIGTERM, and SIGKILL at the end of the grace period, of which at least 2 s
+              are left after preStop (0 if the period is 0).
 
 Source   rolling.go, recreate.go, stateful_set_control.go, kuberuntime_container.go (Kubernetes).
 """
@@ -38,7 +38,7 @@ class Assumed(Message):
     Each pod has times of its own, shorter or longer by up to the fraction VARIES.
 
     pod_start_ms   from a pod's creation until its container runs
-    start_up_ms    from then until its consumers subscribe and its readiness probe may succeed
+    start_up_ms    from then until its consumers subscribe and its readiness probes may succeed
     shut_down_ms   from SIGTERM until its consumers are closed
     on_sigterm     "closes" the consumers, "dies" at once, or "ignores" it until SIGKILL
     """
@@ -81,7 +81,9 @@ class NewPod(NamedTuple):
 
 @dataclass(slots=True)
 class Rolled:
-    """A deploy that begins at 0 ms: the ends of old pods, by number, and the new pods in order."""
+    """A deploy that begins at 0 ms: the ends of the old pods, by pod number, and the new pods in
+    the order in which they are created.
+    """
 
     workload: Workload
     assumed: Assumed
@@ -91,7 +93,9 @@ class Rolled:
 
     @property
     def restart_ms(self) -> int:
-        """Returns the longest time for which any pod of a StatefulSet is away."""
+        """Returns the longest time from the end of a StatefulSet's pod until the consumers of its
+        new pod join.
+        """
         there = ((pod, self.ends[pod.replaces]) for pod in self.pods if pod.replaces is not None)
         return max((pod.joins_ms - end.at_ms for pod, end in there), default=0)
 

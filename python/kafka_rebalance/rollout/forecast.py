@@ -50,11 +50,11 @@ _BACK_OFF_MS = (0, 10_000, 20_000, 40_000, 80_000, 160_000)
 _MOST_RECORDS = 1_000_000_000  # records of one topic in a second
 _SETTLES_MS = 60_000
 _COLD_MS = 200
-_LEAST_STOP_MS = 50  # an eager rebalance stops members for less if all are ready
+_LEAST_STOP_MS = 50  # an eager rebalance stops members for a shorter time if all are ready
 
 
 class PlayedDeploy(Frozen):
-    """A deploy with some settings. `lines` are the lines to change, () if none change.
+    """A deploy with certain settings. `lines` are the lines to change for them (() for none).
 
     Each figure is a range over the seeds, with its median:
     rebalances   generations, or targets of the broker; `plan` also counts these
@@ -80,7 +80,9 @@ class PlayedDeploy(Frozen):
 
     @property
     def cost(self) -> tuple[int, ...]:
-        """Returns the medians by which deploys are compared: first records unread or read twice."""
+        """Returns the medians by which deploys are compared; the first is that of unread or
+        repeated records, in ms of a partition.
+        """
         lost = self.median("unread_ms") + self.median("twice_ms")
         return lost, self.median("rebalances"), self.median("moves")
 
@@ -105,7 +107,7 @@ class PlayedDeploy(Frozen):
 
 
 class Forecast(Frozen):
-    """The forecast of one deploy: `variants` holds it as it is, then with other settings.
+    """The forecast of one deploy: `variants` holds the deploy as it is, then with other settings.
 
     `assumed` names the facts that were not given, so that the forecast had to assume them.
     """
@@ -167,8 +169,8 @@ def rollout(
 
     `config` and `work` contain facts that a group lacks, as in `scenario_from_group`; `broker`
     contains the sessions and heartbeats of the consumer protocol. `rate` maps topics to records a
-    second. A small group is played with up to 60 `seeds`, a large one with 10; other settings with
-    a quarter as many.
+    second. A small group is played with up to 60 `seeds`, a large one with 10; under other
+    settings, each with a quarter as many.
 
     Errors   those of `scenario_from_group`; GroupError at `rate`, or at `replicas` if the pods
              cannot share the members evenly.
@@ -238,10 +240,10 @@ def _run(one: Variant, seed: int) -> dict[str, int | None]:
 def _uneven(base: Scenario, random: Random) -> Scenario:
     """Returns the scenario with members that differ a little, as real ones do.
 
-    After a rebalance, all members of a classic group send heartbeats at the same time. Java's
-    heartbeat thread reads the clock every 100 ms (retry.backoff.ms), or when a poll wakes it: the
-    less often members poll, the sooner their times differ. A new process needs up to _COLD_MS for
-    its first JoinGroup response, so a slow member can miss a round.
+    In the simulator, all members of a classic group send heartbeats at the same time after a
+    rebalance. Java's heartbeat thread reads the clock every 100 ms (retry.backoff.ms), or when a
+    poll wakes it: the less often members poll, the sooner their times differ. A new process needs
+    up to _COLD_MS for its first JoinGroup response, so a slow member can miss a round.
     """
 
     def late(config: MemberConfig) -> MemberConfig:
@@ -294,7 +296,7 @@ def _new(one: MemberPlan, prefix: str, at_ms: int) -> MemberPlan:
 
 
 def _starts(one: MemberPlan, at_ms: int, *, is_killed: bool, again_ms: int) -> Iterator[int]:
-    """Yields when the member starts, and when it starts again after each refusal."""
+    """Yields the times at which the member starts: `at_ms`, then again after each refusal."""
     yield at_ms
     config = one.config
     is_classic = isinstance(config, ConsumerConfig) and config.is_classic

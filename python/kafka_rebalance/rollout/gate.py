@@ -4,7 +4,8 @@
 1. Every pod has its members; a StatefulSet's members have the pods' names as ids, if any member has
    such an id.
 2. Every partition of a subscribed topic has a member.
-3. The plan without a change moves nothing: the group is in the state that its assignor computes.
+3. The plan of the next rebalance, without a change, moves nothing: the group is in the state that
+   its assignor computes.
 4. A static member that was there before the deploy reads the same partitions as before.
 """
 

@@ -103,7 +103,9 @@ def read_manifest(
 
 
 class _Object(NamedTuple):
-    """A mapping and its path. Methods take a path in it, with dots; null counts as missing."""
+    """A mapping of the manifest and its path. Methods take the path of a field in it, with dots;
+    null counts as missing.
+    """
 
     root: dict[str, Any]
     path: str
@@ -118,7 +120,9 @@ class _Object(NamedTuple):
         return value
 
     def word(self, at: str, *known: str) -> str:
-        """Returns a string, one of `known` if any are given: the first of them is the default."""
+        """Returns a string; if `known` are given, it must be one of them, and the first is the
+        default.
+        """
         value, path = self.get(at) or next(iter(known), None), f"{self.path}.{at}"
         if value is None or (known and field_paths.text(value, path) not in known):
             what = f"{quoted(value)} is not one of {', '.join(known)}" if value else "is missing"

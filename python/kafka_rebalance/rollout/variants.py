@@ -39,7 +39,9 @@ class Variant(Frozen):
 
 
 def variants(now: Variant, most: int) -> Iterator[Variant]:
-    """Yields the settings as they are, then others; `most` limits the total number."""
+    """Yields the deploy with its present settings, then with others; `most` limits their total
+    number.
+    """
     return islice((now, *_closing(now), *_ids(now), *_kinds(now), *_pods(now)), most)
 
 
@@ -57,7 +59,9 @@ def _closing(now: Variant) -> Iterator[Variant]:
 
 
 def _ids(now: Variant) -> Iterator[Variant]:
-    """Yields static members whose sessions outlast a restart; for a Deployment, also dynamic."""
+    """Yields the deploy with static members whose sessions outlast a restart; for a Deployment
+    whose members are static, also with dynamic members.
+    """
     static = {one.config.group_instance_id is not None for one in now.scenario.members}
     lines, workload, scenario = list[str](), now.workload, now.scenario
     if not workload.is_stateful:

@@ -2,7 +2,8 @@
 """The effects of each number of members, and the cost of the step to it from the present number.
 
 Each step is a plan: that many members join or leave in one rebalance, under each assignor that may
-lead. A count is *useful* if its busiest member reads less than with every smaller count.
+lead. A count is *useful* if its busiest member reads less than with every smaller number of
+members.
 """
 
 import math
@@ -37,7 +38,7 @@ class Count(Frozen):
     """A number of members: the group after the step from its present members to this number.
 
     `fullest`     the largest number of partitions (tasks, in a streams group) of one member;
-                  `possible` is the proven least value under any assignor.
+                  `possible` is the least value of this under any assignor, with a proof.
     `moves`, `rebalances`, `stops`, `settled`  the plan's moves, rounds, unavailable partitions.
     `idle`        members without a partition.
     `unsubscribed`  partitions that nobody reads: their topics have lost their last subscriber.
@@ -68,7 +69,7 @@ class Count(Frozen):
     loads: Loads = field(default=(), repr=False)
     stopped_rate: float = field(default=0.0, repr=False)
     may_lose: bool = field(default=False, repr=False)
-    """Whether a topic loses its last subscriber if exactly these members leave."""
+    """Whether so many members leave that these could be all subscribers of a topic."""
 
     def to_dict(self) -> dict[str, Any]:
         row = {one.name: getattr(self, one.name) for one in fields(self) if one.repr}
@@ -79,9 +80,9 @@ class Count(Frozen):
 class Scaled(Frozen):
     """The counts of one group, in ascending order; its present number of `members` is one of them.
 
-    `summary` is the result in words, `worth` lists the useful counts, and `errors` maps other
-    counts to the reason why they have no result. `times_assumed` names the assumptions of simulated
-    times, or the reason why there are none.
+    `summary` is the result in words, `worth` lists the useful counts, and `errors` maps the other
+    numbers of members to the reason why they have no result. `times_assumed` names the assumptions
+    of simulated times, or the reason why there are none.
     """
 
     group_id: str
@@ -126,11 +127,11 @@ def scale(
 ) -> Scaled:
     """Returns the effects of each number of members, and the cost of the step to it from now.
 
-    `counts` are numbers of members; None means up to twice the present number. The number below the
-    first one is played too: only a comparison with it shows whether the first one is useful. `rate`
-    is the records that arrive per second, `lag` the records not yet read; a member can read
-    `capacity` records a second. `samples` is how often each step is played for its ranges (None: as
-    often as `RebalancePlan.sample` does). With `how_long`, the simulator plays each step.
+    `counts` are numbers of members; None means up to twice the present number. The number just
+    below the first one is played too: only a comparison with it shows whether the first one is
+    useful. `rate` is the records that arrive per second, `lag` the records not yet read; a member
+    can read `capacity` records a second. `samples` is how often each step is played for its ranges
+    (None: as often as `RebalancePlan.sample` does). With `how_long`, the simulator plays each step.
 
     Errors   those of `plan`; GroupError at `counts[i]`, `rate`, `lag` or `capacity`.
     """
@@ -179,7 +180,9 @@ def _plans(group: GroupSpec, more: int, engine: Engine) -> list[RebalancePlan]:
 
 
 def _count(members: int, step: RebalancePlan, load: KnownLoad, *, stays: bool) -> Count:
-    """Returns the figures after a step or, if the group `stays`, its present figures."""
+    """Returns the figures of the group after a step or, if it `stays` as it is, its present
+    figures.
+    """
     rates, lags, capacity = load
     loads = loads_of(step.before if stays else step.after, rates, lags)
     parts, rate, lag = map(max, zip(*loads, strict=True))
@@ -215,8 +218,8 @@ def _steps(total: int, most: int) -> set[int]:
 
 
 def _beyond(group: GroupSpec, last: int, load: KnownLoad, engine: Engine) -> Iterator[Count]:
-    """Yields counts above `last` up to one member per partition: all or, if they are many, the
-    steps of each topic and of the total.
+    """Yields counts above `last` up to one member per partition: all or, if these are many, only
+    the numbers at which the fair share of a topic, or of all partitions, falls.
     """
     totals = [*partition_or_task_counts(group).values()]
     most = sum(totals)
@@ -313,12 +316,16 @@ def _fewest_subscribers(group: GroupSpec) -> float:
 
 
 def _is_less(one: Count, other: Count) -> bool:
-    """Returns whether the busiest member reads less; nearly equal sums of rates count as equal."""
+    """Returns whether the busiest member of `one` reads less than that of `other`; nearly equal
+    sums of rates count as equal.
+    """
     return one.busiest < other.busiest * (1 - 1e-9)
 
 
 def _compared(counts: Sequence[Count], now: Count, noun: str) -> list[str]:
-    """Returns clauses: smaller counts that do as well, larger ones that bring nothing or help."""
+    """Returns clauses: which smaller numbers of members do as well as now, which larger ones bring
+    nothing, and which help.
+    """
     more = [one for one in counts if one.members > now.members]
     useless = [*takewhile(lambda one: not one.useful, more)]
     as_well = next(one for one in counts if not one.may_lose and not _is_less(now, one))

@@ -36,7 +36,9 @@ KnownLoad = tuple[Numbers, Numbers, float | None]
 Ranges = dict[str, tuple[int, int]]
 
 Loads = tuple[tuple[float, float, float], ...]
-"""By member: partitions, records a second, records that wait; a shared partition counts in part."""
+"""For each member: partitions, records a second, records that wait; a partition that n members
+share counts as 1 / n.
+"""
 
 
 def figures_of(plan: RebalancePlan, *, stays: bool = False) -> dict[str, Any]:
@@ -72,13 +74,15 @@ def _other_ids(planned: RebalancePlan, draws: int) -> Iterator[RebalancePlan]:
 
 
 def _other_leaving(planned: RebalancePlan, count: int, draws: int) -> Iterator[RebalancePlan]:
-    """Yields plans in which `count` other members leave: all choices, or `draws` random ones."""
+    """Yields plans in which other members leave, `count` at a time: all choices, or `draws` random
+    ones.
+    """
     group, places = planned.group, range(len(planned.group.members))
     chosen: Iterable[Sequence[int]] = combinations(places, count)
     if math.comb(len(places), count) > draws:
         random = Random(f"{group.group_id}/{count}")
         chosen = (random.sample(places, count) for _ in range(draws))
-    leave = RemoveMembers(client_id="leaves")  # marks the members: no assignor reads client ids
+    leave = RemoveMembers(client_id="leaves")  # an id that marks members: no assignor reads it
     for gone in chosen:
         marked = (
             replace(one, client_id=leave.client_id if i in gone else None)
@@ -90,7 +94,7 @@ def _other_leaving(planned: RebalancePlan, count: int, draws: int) -> Iterator[R
 
 
 def loads_of(assignment: Assignment, rates: Numbers, lags: Numbers) -> Loads:
-    """Returns each member's load; unknown numbers count as 0."""
+    """Returns each member's load; a partition without a known rate or lag counts as 0."""
     readers = Counter(chain.from_iterable(assignment.values()))
 
     def load(owned: Sequence[TopicPartition]) -> tuple[float, float, float]:

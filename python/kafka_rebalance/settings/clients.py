@@ -73,22 +73,25 @@ ONLY_LIBRDKAFKA = {
     "socket.keepalive.enable", "sasl.mechanisms", "sasl.username", "sasl.password",
     "statistics.interval.ms", "ssl.ca.location", "ssl.certificate.location", "ssl.key.location",
 }  # fmt: skip
-"""Names that CONFIGURATION.md lists and Kafka's Java client lacks: they reveal the library."""
+"""Settings that CONFIGURATION.md lists and Kafka's Java client lacks: their names reveal
+librdkafka.
+"""
 ONLY_JAVA = {
     "key.deserializer", "value.deserializer", "max.poll.records", "fetch.max.wait.ms",
     "default.api.timeout.ms", "interceptor.classes", "metric.reporters", "config.providers",
     "exclude.internal.topics", "sasl.jaas.config", "ssl.truststore.location",
 }  # fmt: skip
-"""Names that ConsumerConfig defines and CONFIGURATION.md does not list."""
+"""Settings that ConsumerConfig defines and CONFIGURATION.md does not list: their names reveal Java.
+"""
 
 
 class Client(Frozen):
     """The settings of one client in a file.
 
-    `client["session.timeout.ms"]` is the value, or the library's default. `names` are the settings
-    as given, and `lines` the line of each. `wrong` holds those whose value cannot be read, with the
-    reason; their defaults are used instead. `place` is the file, and the document in it if there
-    are several: `a.yaml, documents[1]`.
+    `client["session.timeout.ms"]` is the value, or the library's default. `names` are the settings'
+    names as given, and `lines` the line of each. `wrong` maps the settings whose value cannot be
+    read to the reason; their defaults are used instead. `place` is the file, and the document in it
+    if there are several: `a.yaml, documents[1]`.
     """
 
     library: Library
@@ -109,7 +112,9 @@ class Client(Frozen):
         place: str | None = None,
         lines: Mapping[str, int] | None = None,
     ) -> "Client":
-        """Reads the values; names for Python's libraries are arguments, with underscores."""
+        """Reads the values of `given`; its names are those of the library (for Python's, with
+        underscores).
+        """
         values: dict[str, Any] = {}
         wrong: dict[str, str] = {}
         given, lines = (_dotted(each, library) for each in (given, lines or {}))

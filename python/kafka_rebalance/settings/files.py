@@ -42,7 +42,7 @@ def read_clients(file: str, library: Library | None = None) -> Iterator[Client |
     except GroupError as error:
         yield GroupError(file, error.problem.removeprefix(f"{file} "))
         return
-    lines = dict[str, list[int]]()  # name -> lines that no client has taken yet
+    lines = dict[str, list[int]]()  # name -> its lines that no client has taken yet
     for number, line in enumerate(text.split("\n"), 1):
         if key := _KEY.match(line):
             lines.setdefault(key[1], []).append(number)

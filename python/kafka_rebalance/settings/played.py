@@ -2,7 +2,8 @@
 """Plays a client's settings in the simulator, to find out what happens with its values, and when.
 
 Three members with the client's settings read a topic of six partitions. At `_AT_MS` an event
-happens to the first member; texts count the time from this event.
+happens to the first member. Each function for an event returns what it leads to, as a clause; its
+times count from the event.
 
 Source   kafka_rebalance.simulator, which plays Kafka's consumer and Kafka's coordinator.
 """
@@ -26,11 +27,13 @@ _MEMBERS = ("a", "b", "c")
 _PARTITIONS = 6
 _MOST_PLAYED_MS = 7_200_000
 _MOST_HEARTBEATS = 20_000  # the most heartbeats of one member in a run
-_PHASES = 5  # a pause can begin anywhere between two heartbeats: this many places are played
+_PHASES = 5  # how many moments between two heartbeats are played at which a pause begins
 
 
 class Setup(NamedTuple):
-    """The settings of the members and the broker; the times in ms of a batch and of a restart."""
+    """The settings of the members and the broker, and the times in ms that a batch and a restart
+    take.
+    """
 
     config: ConsumerConfig
     broker: CoordinatorConfig
@@ -88,7 +91,9 @@ def restart(setup: Setup) -> str:
 
 
 def join(setup: Setup) -> str:
-    """Plays one more member with these settings, and again with only cooperative-sticky."""
+    """Plays the join of one more member with these settings, and again with cooperative-sticky
+    alone.
+    """
     config = replace(setup.config, partition_assignment_strategy=("cooperative-sticky",))
     setups = setup, setup._replace(config=config)
     stopped, alone = (len({gap.partition for gap in _gaps(_run(one, late="c"))}) for one in setups)

@@ -42,10 +42,11 @@ class Surroundings(NamedTuple):
 
 
 class Rule(NamedTuple):
-    """A rule: the client has a problem if `when` returns true, or a dict of several settings.
+    """A rule: the client has a problem if `when` returns true, or a dict: each setting with a
+    problem, with its sentence.
 
-    `text` describes the problem. The line shown is that of the first setting in the dict or, if
-    there is none, in `text`.
+    `text` describes the problem. The line that a report shows is that of the first setting in this
+    dict or, without a dict, in `text`.
     """
 
     id: str
@@ -68,7 +69,9 @@ class Rule(NamedTuple):
 
 
 class Breach(NamedTuple):
-    """A rule that a client breaks: the sentence, the simulator's result, and the line."""
+    """A rule that a client breaks: its sentence with values, the simulator's result, and the line
+    in the file.
+    """
 
     rule: Rule
     client: Client

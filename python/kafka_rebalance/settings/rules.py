@@ -30,7 +30,7 @@ _ABSENT: dict[Library, tuple[str, ...]] = {
     _KAFKA_PYTHON: ("default.api.timeout.ms", "enable.auto.offset.store", "rebalance.timeout.ms"),
     _AIOKAFKA: ("default.api.timeout.ms", "enable.auto.offset.store", "allow.auto.create.topics"),
 }  # fmt: skip
-"""For each library, the settings of other libraries that it refuses."""
+"""For each library, the settings that other libraries have and that it refuses."""
 
 
 def _outside(client: Client, _: Surroundings) -> dict[str, str]:
@@ -44,7 +44,9 @@ def _outside(client: Client, _: Surroundings) -> dict[str, str]:
 
 
 def _misspelt(client: Client, _: Surroundings) -> dict[str, str]:
-    """Returns the names that nearly equal the name of a setting, each with a question about it."""
+    """Returns the given names that nearly equal the name of a setting, each with a question about
+    it.
+    """
     near = {name: nearest(name, SETTINGS, 0.9) for name in client.names if name not in SETTINGS}
     return {name: f"{name} is not a setting; is it {one}?" for name, one in near.items() if one}
 

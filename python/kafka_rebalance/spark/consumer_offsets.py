@@ -41,9 +41,12 @@ CAUSES_SCHEMA = "cause string, records bigint, example string"
 GROUP_KEYS = ("X'0002'",)
 BROKER_KEYS = tuple(f"X'00{key:02X}'" for key in RecordType)
 COMMIT_KEYS = ("X'0000'", "X'0001'")
-"""A key's first two bytes: of classic groups, of groups whose broker assigns, and of commits."""
+"""The first two bytes of a record's key, in SQL: GROUP_KEYS for classic groups, BROKER_KEYS for
+broker-assigned groups, COMMIT_KEYS for commits.
+"""
 
-# These match the text of a query plan in which Spark's own Kafka source reads the topic.
+# `_TOPIC` and `_PATTERN` match the text of a query plan in which Spark's own Kafka source reads the
+# topic by name or by pattern.
 _SOURCE = r"(?:KafkaRelation\(|kafka010).*"
 _TOPIC = re.compile(_SOURCE + "__consumer_offsets")
 _PATTERN = re.compile(_SOURCE + r"subscribePattern[=\[][^,\]]*__consumer", re.IGNORECASE)
@@ -58,7 +61,7 @@ _KINDS = {
     **{f"X'00{key:02X}'": "streams group (KIP-1071)" for key in range(17, 24)},
 }
 OTHER_KINDS = (*dict.fromkeys(_KINDS.values()), _UNREADABLE)[2:]
-"""The known kinds of records, except those that classic groups write."""
+"""The kinds of records that `count_records` names, except those that classic groups write."""
 
 _CAUSES = {
     "cut short, or a length is too large": (
@@ -157,7 +160,8 @@ def _refuse_silent_source(records: DataFrame) -> None:
     if not hasattr(records, "_jdf"):  # not checked: Spark Connect shows no analyzed plan
         return
     is_set = str(records.sparkSession.conf.get(_NOT_SILENT, "false")).lower() == "true"
-    # This text is searched but never shown, because a plan can contain the options of a source.
+    # This text is searched but never shown: a plan can contain the options of a source, which can
+    # be secret.
     if reads_nothing(records._jdf.queryExecution().analyzed().toString(), is_set=is_set):
         raise SchemaError(
             "records: Spark's own Kafka source finds no partition of __consumer_offsets, so it "
@@ -167,7 +171,8 @@ def _refuse_silent_source(records: DataFrame) -> None:
 
 
 def reads_nothing(plan: str, *, is_set: bool) -> bool:
-    """Returns whether Spark's own Kafka source in a plan would read nothing of an internal topic.
+    """Returns whether the plan contains Spark's own Kafka source, which would silently read nothing
+    of an internal topic.
 
     If `is_set`, the source has the option _NOT_SILENT: it then finds internal topics by name, but
     not by pattern.
@@ -180,7 +185,8 @@ def clusters_in(frame: DataFrame) -> list[str]:
 
 
 def last_records(records: DataFrame, kinds: Sequence[str], keys: Sequence[str]) -> DataFrame:
-    """Returns each key's last record (of `kinds`, by `keys` such as cluster), without tombstones.
+    """Returns the last record of each key, for records of these `kinds`; without tombstones.
+    `keys`, such as cluster, are part of the key.
 
     Offsets of different partitions cannot be compared, so a key in two partitions is two keys.
     """

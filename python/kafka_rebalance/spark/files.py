@@ -6,7 +6,8 @@
 No row passes between Spark and Python, and no row is written twice, even if a task is repeated:
 
 1. Spark lists the files of the input; the driver cuts them into splits (`bulk/splits.py`).
-2. Each task writes its answers to a new file in OUTPUT/_temporary, and reports the file's name.
+2. Each task writes its answers to a new file in OUTPUT/_temporary, and reports the name of this
+   file.
 3. Spark hands the driver one report of each task, even if the task ran several times.
 4. The driver moves the reported files to OUTPUT, then removes all others and `_temporary`.
 5. The driver writes `_SUCCESS`.
@@ -166,7 +167,9 @@ class _Work(Frozen):
         return format == paths.LINES
 
     def _frame(self, is_lines: bool) -> DataFrame:
-        """Returns a frame of the files, for their names and columns; Spark reads no row of it."""
+        """Returns a frame of the input's files, to learn their names and columns; Spark reads no
+        row of it.
+        """
         read = self.spark.read
         if is_lines:
             return read.option("recursiveFileLookup", "true").text(self.source)
@@ -187,7 +190,9 @@ class _Work(Frozen):
         )
 
     def _check_target(self, names: Sequence[str]) -> None:
-        """Raises GroupError if the target overlaps the files, or is another place for Spark."""
+        """Raises GroupError if the target overlaps the files, or if Spark would take its path for
+        another place.
+        """
         if not paths.SCHEME.match(self.target) and not self._plain_is_local(names):
             raise GroupError("target", f"{self.target} needs a scheme, for example hdfs://")
         if paths.overlaps(self.target, [self.source, *names]):
@@ -198,11 +203,14 @@ class _Work(Frozen):
         if isinstance(self.spark, SparkSession):
             hadoop = self.spark.sparkContext._jsc.hadoopConfiguration()
             return paths.split_path(hadoop.get("fs.defaultFS"))[0] == "file"
-        # Spark Connect does not show Hadoop's configuration: the input files' URIs stand for it.
+        # Spark Connect does not show Hadoop's default file system: the URIs of the input files show
+        # it instead.
         return all(paths.split_path(name)[0] == "file" for name in names)
 
     def _check_directories(self, names: Sequence[str], wanted: set[str]) -> None:
-        """Raises SchemaError if a wanted column occurs in directories' names, not in the files."""
+        """Raises SchemaError if a wanted column occurs in the names of directories (`NAME=VALUE`),
+        not in the files.
+        """
         needed = wanted | {path.partition(".")[0] for path in wanted}
         for name in sorted(needed & paths.columns_of(names, below=self.source)):
             problem = "a directory's name has it, not the files; use assign_groups"

@@ -7,11 +7,12 @@
 `history/patterns.py` finds the patterns. Causes in the brokers' logs are found in four steps:
 
 1. Each line is read by itself (`history/coordinator_log.py`).
-2. For each cluster, the zone of the lines' times is the median difference between an "assigned"
-   line and its record, rounded to a quarter of an hour.
+2. For each cluster, the zone of the lines' times is the median difference between the time of an
+   "assigned" line and that of its record, rounded to a quarter of an hour.
 3. A line about late writes names no group; it belongs to each group whose name its timer contains.
 4. Rows and lines of a group are sorted together by time, then by position; a line without a time
-   takes the time of the line before it. `history/log_causes.py` reads them, one group at a time.
+   takes the time of the line before it. `history/log_causes.py` reads them in this order, one group
+   at a time.
 """
 
 from collections.abc import Iterator
@@ -72,8 +73,8 @@ def rebalance_patterns(
 def coordinator_events(lines: DataFrame) -> DataFrame:
     """Returns a row for each line of a coordinator: EVENTS_SCHEMA.
 
-    `lines` contains a column `value`, as `spark.read.text` makes it. If no expression matches a
-    line, its `event` is null. Lines of other parts of the broker have no row.
+    `lines` contains a column `value`, as `spark.read.text` makes it. If no known pattern matches
+    such a line, its `event` is null. Lines of other parts of the broker have no row.
 
     Errors: SchemaError without that column.
     """
@@ -88,8 +89,8 @@ def coordinator_events(lines: DataFrame) -> DataFrame:
 def with_broker_logs(history: DataFrame, lines: DataFrame) -> DataFrame:
     """Returns the history with the causes that the brokers' lines show: HISTORY_SCHEMA.
 
-    Rows without lines are unchanged. If the history contains a column `cluster`, the lines need
-    it, too. Errors: SchemaError for a column that is missing.
+    Rows to which no line belongs are unchanged. If the history contains a column `cluster`, the
+    lines need it, too. Errors: SchemaError for a column that is missing.
     """
     keys = _checked(history)
     require_columns(lines, {name: t.StringType() for name in keys}, "lines.")

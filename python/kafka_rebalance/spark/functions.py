@@ -215,7 +215,8 @@ def _in_workers(
     needed = [f.col("line")] if lines else _selected(groups.schema, drop)
     needed += [f.col("changes")] if own_changes else []
     work = _work(verb, calls, "lines" if lines else "columns", clusters, labels, len(needed))
-    # New names: mapInArrow refuses names with dots, and matches columns of answers by position.
+    # The kept columns get new names: mapInArrow refuses names with dots, and matches the columns of
+    # answers by position.
     copied = [_named(field.name).alias(f"kept_{i}") for i, field in enumerate(kept)]
     wanted = groups.select(*clusters, *needed, *copied)
     return map_in_workers(wanted, work, t.StructType([*answered, *kept]))
@@ -264,7 +265,9 @@ def _selected(found: t.StructType, drop: set[str]) -> list[Column]:
 def _pruned(
     column: Column, found: t.DataType, path: str, wanted: t.StructType, drop: set[str]
 ) -> Column:
-    """Returns a column, without the unwanted fields if it is a list of structs."""
+    """Returns a column; of a list of structs, only the fields that are in `wanted`, and not in
+    `drop`.
+    """
     if not (isinstance(found, t.ArrayType) and isinstance(found.elementType, t.StructType)):
         return column
     struct = wanted[path].dataType

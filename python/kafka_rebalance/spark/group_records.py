@@ -9,7 +9,7 @@ The core reads the record of a classic group. A broker-assigned group has many r
 reads them (`live/recorded_groups.py`), if the topics have their ids.
 
 The second way is faster, because no rows of groups are made in between. Its answers are equal, but
-have no rows of groups that have nothing to assign.
+have no rows for groups that have nothing to assign.
 """
 
 from collections.abc import Iterator, Sequence
@@ -140,7 +140,7 @@ class GroupRecords(Frozen):
 
 
 def _columns(answers: pa.RecordBatch, wanted: pa.Schema) -> list[pa.Array]:
-    """Returns the columns with the wanted types; fields that the core does not write are null."""
+    """Returns the answers' columns with the wanted types; null if the core does not write one."""
     known = answers.schema.names
     return [
         answers[one.name].cast(one.type) if one.name in known else pa.nulls(len(answers), one.type)
@@ -172,7 +172,9 @@ class Inventories:
             yield cluster, batch.filter(same), self._of(cluster)
 
     def topics_of(self, cluster: str | None) -> pa.Table:
-        """Returns a cluster's topics; all topics if `cluster` is None, or they have no cluster."""
+        """Returns a cluster's topics; all topics if `cluster` is None, or if the inventory has no
+        column `cluster`.
+        """
         if cluster is None or "cluster" not in self._topics.column_names:
             return self._topics
         return self._topics.filter(pc.equal(self._topics["cluster"], cluster))

@@ -53,7 +53,9 @@ def scale_groups(groups: DataFrame, counts: Sequence[int] | None = None) -> Data
 
 
 def _answer(row: Row, counts: list[int] | None) -> Row:
-    """Returns a row of SCALE_SCHEMA; it may have more fields, which Arrow leaves out."""
+    """Returns a row of SCALE_SCHEMA; it may have further fields, which the conversion to Arrow
+    leaves out.
+    """
     if (error := row.pop("error", None)) is not None:
         return bad_row(row, error)
     try:

@@ -34,11 +34,12 @@ def read_groups(
     partitions: int | None = None,
     plain: bool = True,
 ) -> tuple[DataFrame, Callable[[], dict[str, int]]]:
-    """Returns the groups of a path, and a function that returns the counts of skipped records.
+    """Returns the groups at a path, and a function that returns how many records were skipped.
 
     Call the function after a job has run: it returns how many records of each kind were skipped.
-    These are records of broker-assigned groups, if the topics have no ids. A group is a
-    contract row, or a contract line in the column `line`.
+    Skipped are records whose key is unreadable or of an unknown version and, if the topics have no
+    ids, the records of broker-assigned groups. A group is a contract row, or a contract line in the
+    column `line`.
 
     `format` is one of `paths.FORMATS`; None means RECORDS if `topics` is given, else the suffixes
     decide. For files below a directory `cluster=NAME`, the groups contain a column `cluster`. From
@@ -68,7 +69,7 @@ def read_groups(
 def _passing_over(
     records: DataFrame, kinds: Iterable[str]
 ) -> tuple[DataFrame, Callable[[], dict[str, int]]]:
-    """Returns the records, and a function for after the job: the counts of the skipped `kinds`."""
+    """Returns the records, and a function that, after the job, counts the skipped ones by kind."""
     kind = kind_of_record()
     skipped = {f"records: {name}": kind == name for name in kinds}
     skipped["records: unknown version of key"] = kind.startswith("key version ")
@@ -78,7 +79,9 @@ def _passing_over(
 def _counting(
     rows: DataFrame, conditions: Mapping[str, Column]
 ) -> tuple[DataFrame, Callable[[], dict[str, int]]]:
-    """Returns the rows, and a function for after the job: how many of them meet each condition."""
+    """Returns the rows, and a function that, after the job, counts the rows that met each
+    condition.
+    """
     found = Observation()
     counts = [f.count_if(condition).alias(name) for name, condition in conditions.items()]
     counted = rows.observe(found, *counts)
@@ -100,7 +103,7 @@ def _lines(spark: SparkSession, source: str) -> DataFrame:
     files = map(unquote, text.inputFiles())
     if not any(cluster is not None for cluster in paths.clusters_of(files, below=source)):
         return full.select(line)
-    # The name is encoded twice: by Spark in the path, and with the path in the URI.
+    # The cluster's name is encoded twice: by Spark in the path, and with the path in the URI.
     path = _decoded(f.col("_metadata.file_path"))
     found = f.regexp_extract(path, paths.cluster_pattern(source), 1)
     name = f.when(~found.isin("", paths.NO_CLUSTER), _decoded(found))
@@ -120,7 +123,9 @@ def _with_text_cluster(frame: DataFrame) -> DataFrame:
 
 
 def assignable(groups: DataFrame) -> tuple[DataFrame, Callable[[], dict[str, int]]]:
-    """Returns the groups to assign, and a function that counts the others: call it after a job."""
+    """Returns the groups to assign, and a function that, after the job, counts the others by
+    reason.
+    """
     if "kind" not in groups.columns or "state" not in groups.columns:
         return groups, dict
     is_bad = f.col("error").isNotNull()

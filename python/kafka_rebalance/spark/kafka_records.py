@@ -6,7 +6,7 @@
 
 This is a Python Data Source: tasks read ranges of offsets with the executors' Kafka client, without
 a consumer group. Only committed records are read, so an open transaction holds back all later
-records of its partition; `offset_bounds` shows how many.
+records of its partition; `offset_bounds` shows how many offsets are held back.
 """
 
 from collections.abc import Iterator, Mapping
@@ -264,7 +264,7 @@ class _RangeReader:
         if isinstance(partition, OffsetRange):
             log = self._source.open()
             yield from log.records(partition.partition, partition.start, partition.end)
-        # If the list of ranges is empty, Spark passes None, and there is nothing to read.
+        # If the list of ranges is empty, Spark passes None as the range: there is nothing to read.
 
     def _ranges(self, start: Offsets, end: Offsets) -> list[OffsetRange]:
         longest = self._source.records_per_task
@@ -292,7 +292,7 @@ class _StreamReader(_RangeReader, DataSourceStreamReader, SupportsTriggerAvailab
     def initialOffset(self) -> Offsets:  # noqa: N802
         return beginning(self._log.bounds())
 
-    # Spark (4.2 and later) passes the limit only to a method that has these two parameters.
+    # Spark (4.2 and later) passes a limit only to a method with exactly these two parameters.
     def latestOffset(self, start: Offsets, limit: ReadLimit) -> Offsets:  # noqa: N802
         most = limit.max_rows if isinstance(limit, ReadMaxRows) else None
         return next_end(start, self._log.bounds(), limit=most, target=self._target)

@@ -118,7 +118,8 @@ class Pointer(Frozen):
             return cls(**json.loads((path / CURRENT).read_text(encoding="utf-8")))
         except FileNotFoundError:
             made = sorted(one.name for one in path.glob("v-*") if _TABLE.fullmatch(one.name))
-            # After a kill, the first table may have no pointer; every later table has one.
+            # If the first run was killed, a first table may exist without a pointer; from the
+            # second table on, there must be one.
             if made and made[-1] >= "v-00000002":
                 raise _damaged(path / CURRENT, f"is gone, {made[-1]} is there") from None
             return None
@@ -160,7 +161,8 @@ class _KeptTable:
                 "take another path, because earlier records are not read from Kafka again"
             )
         columns = [*self._keys, "partition", "key", "value", "offset"]
-        # Cached before any shuffle: Spark does not merge the small partitions of a cached shuffle.
+        # The records are cached before any shuffle: Spark does not merge the small partitions of a
+        # cached shuffle.
         wanted = batch.where(of_kinds(self._kinds)).select(*columns)
         fresh = wanted.where(self._is_new(pointer)).persist()
         try:
@@ -212,7 +214,9 @@ class _KeptTable:
         return f.concat(f.coalesce("cluster", f.lit("")), f.lit("/"), partition)
 
     def _remove_others(self, pointer: Pointer | None) -> None:
-        """Removes tables that the pointer does not name: old tables, and tables of killed runs."""
+        """Removes old tables, which the pointer no longer names, and tables and temporary files of
+        killed runs.
+        """
         kept = {pointer.directory, *pointer.previous} if pointer else set()
         for path in self.path.iterdir():
             if (_TABLE.fullmatch(path.name) and path.name not in kept) or path.suffix == ".tmp":

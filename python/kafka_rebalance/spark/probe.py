@@ -16,7 +16,7 @@ from .session import HELP, spark_errors
 
 
 class ExecutorPython(Frozen):
-    """The Python of one executor. `missing` is the error of a failed import, or None."""
+    """The Python of one executor. `missing` is the error if an import failed in it, else None."""
 
     host: str
     executable: str

@@ -107,7 +107,9 @@ def rebalance_history(records: DataFrame, *, session_ms: Sessions = SESSION_MS) 
 
 
 def _whole_from(records: DataFrame, log: list[str]) -> DataFrame:
-    """Returns, by log partition, the first offset after the last gap of two offsets or more."""
+    """Returns, for each log partition, the first offset after the last gap of two or more missing
+    offsets.
+    """
     before = f.lag("offset").over(Window.partitionBy(*log).orderBy("offset"))
     begins = f.coalesce(f.col("offset") - before > 2, f.lit(True))
     starts = records.select(*log, "offset", begins.alias("begins")).where("begins")
@@ -138,7 +140,9 @@ def _commit_rows(numbered: DataFrame, group: list[str]) -> DataFrame:
 
 
 def _names(numbered: DataFrame, group: list[str]) -> DataFrame:
-    """Returns each group's `names`: pairs (key of a commit without the partition, topic id)."""
+    """Returns each group's `names`: pairs (key of a commit without its partition number, id of its
+    topic).
+    """
     topic = f.expr("substring(key, 1, length(key) - 4)").alias("key")
     one = f.struct(topic, f.expr("substring(value, -16)").alias("id"))
     with_id = "substring(value, 1, 2) = X'0004' and substring(value, -19, 3) = X'010010'"
@@ -147,7 +151,9 @@ def _names(numbered: DataFrame, group: list[str]) -> DataFrame:
 
 
 def _inferred(keys: list[str], schema: pa.Schema, session_ms: Sessions) -> Any:
-    """Returns a function that infers causes from sorted batches; a group may span batches."""
+    """Returns a function that infers causes from sorted batches; a group's rows may span several
+    batches.
+    """
     columns = [*keys, "partition", "group", "is_group", "offset", "key", "value", "timestamp_ms"]
     columns += ["last_ms", "commits", "names", "whole_from"]
     of_key = slice(len(keys) + 2)

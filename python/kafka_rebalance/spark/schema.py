@@ -26,7 +26,8 @@ def as_text(columns: t.StructType) -> str:
 
 
 INPUT_SCHEMA = as_text(contract("input"))
-"""The columns of input. Integers may be bigint; optional fields may be absent; others are ignored.
+"""The columns of input. Integers may be bigint; optional fields may be absent; other columns and
+fields are ignored.
 
 `members[].topics` may be array<int> and `owned_partitions[].topic` int: indexes into the group's
 `topics`. Indexes make rows much smaller, because names are most of a row.
@@ -172,14 +173,16 @@ def is_lines(found: t.StructType) -> bool:
 
 
 def keys(found: t.StructType, *names: str) -> list[str]:
-    """Returns which of `cluster` and `names` the frame contains. Errors: SchemaError for a type."""
+    """Returns which of `cluster` and `names` the frame contains. Errors: SchemaError if not
+    strings.
+    """
     present = [name for name in ("cluster", *names) if name in found.names]
     _check_present(found, present)
     return present
 
 
 def with_keys(schema: str, present: list[str]) -> str:
-    """Returns the schema with a string column for each of these keys at the front."""
+    """Returns the schema with a string column at the front for each key in `present`."""
     return ", ".join([*(f"{name} string" for name in present), schema])
 
 

@@ -71,7 +71,7 @@ def _check_server(remote: str) -> None:
     """Raises an error if no server answers, because Spark's client would try for minutes."""
     url = urlsplit(remote)
     if url.scheme != "sc" or not url.hostname:
-        return  # Spark reports what is wrong with the URL
+        return  # Spark itself reports what is wrong with the URL
     try:
         socket.create_connection((url.hostname, url.port or _CONNECT_PORT), _CONNECT_S).close()
     except OSError as error:

@@ -114,7 +114,8 @@ def _column(
 
 
 def _in_core(verb: str) -> tuple[Callable[..., pa.RecordBatch], _Refused]:
-    """Returns a core function, and a function that returns rows with an error of the call.
+    """Returns the core function, and a function that makes error rows (error_kind `call`), one for
+    each input row.
 
     For wrong columns, the error's text is the text of the SchemaError for frames. Spark pickles
     these closures by value for the workers: they load `schema` only for an error.
@@ -176,7 +177,7 @@ def _assign_table() -> Any:
             if name is not None:  # set in each row, so that each row reports an unknown assignor
                 columns = dict(zip(groups.schema.names, groups.columns, strict=True))
                 columns["assignor"] = pa.array([str(name)] * len(groups), pa.string())
-                columns.pop("rebalance_protocol", None)  # it belongs to the replaced assignor
+                columns.pop("rebalance_protocol", None)  # that of the replaced assignor
                 groups = pa.record_batch(columns)
             yield pa.Table.from_batches([answers_of(groups, None, most, 1)])
 
@@ -197,7 +198,8 @@ def _plan_table() -> Any:
             given = changes[0].as_py() if changes else None
             if given is None:
                 given = []
-            # Other types become strings, so each row reports the error of a wrong change.
+            # Changes of other types become strings, so that each row reports the error of a wrong
+            # change.
             each = given if isinstance(given, list) else str(given).split(";")
             texts = [text for text in (str(one).strip() for one in each) if text]
             yield pa.Table.from_batches([answers_of(groups, None, texts, most, 1)])

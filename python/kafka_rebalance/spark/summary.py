@@ -105,7 +105,9 @@ def _percentiles(column: Column) -> Column:
 
 
 def _worst(spreads: dict[str, Column], count: int) -> Column:
-    """Returns a column: the `count` groups that are furthest above their best spread."""
+    """Returns a column: the `count` groups whose spreads are furthest above their best possible
+    ones.
+    """
     named = [column.alias(f"spread_{when}") for when, column in spreads.items()]
     group = f.struct("group_id", *named, *GROUP)
     above = spreads["after"] - spreads["possible"]

@@ -49,8 +49,8 @@ def each_group(
 ) -> DataFrame:
     """Returns the rows of `answer`, which is called with all rows of one group at a time.
 
-    `frame` holds rows with equal `keys` next to each other; a group may go on in the next batch.
-    A row that `answer` returns without a `cluster` gets that of the group.
+    `frame` holds rows with equal `keys` next to each other; a group may go on in the next batch. A
+    row that `answer` returns without a `cluster` gets the group's cluster.
     """
     arrow = arrow_schema(schema)
 

@@ -93,7 +93,7 @@ class Comparison(Frozen):
         return f"{do} {label}: {why}{price}."
 
     def _why(self, label: str) -> str:
-        """Returns the reason, in which "it" is `label`."""
+        """Returns the reason as a clause; "it" replaces `label` at its beginning."""
         why = self.reason.removeprefix(f"{label} ")
         if why == self.reason:
             return why
@@ -117,7 +117,9 @@ class Comparison(Frozen):
         return small_table(self.title, columns, [*self.rows()], row, self.summary)
 
     def rows(self) -> Iterator[tuple[str, Candidate]]:
-        """Yields (label, candidate); `alone` follows the group's own; " <" marks the best one."""
+        """Yields (label, candidate); `alone` follows the group's own assignor, and the label of the
+        recommended one ends with " <".
+        """
         for one in self.candidates:
             is_best = one.assignor == self.recommended and self._is_advice
             if self.alone is None or one.assignor != self.alone.assignor:
@@ -139,7 +141,7 @@ class Comparison(Frozen):
     def migration(self) -> Migration | None:
         """Plays the migration to the recommended assignor. Returns None if there is nothing to
         change, if the group needs `switch_protocol` instead, or if an assignor throws in a
-        rebalance of it (librdkafka's kills the leader); `summary` then says so.
+        rebalance of the migration (librdkafka's kills the leader), which `summary` then says.
         """
         old, new = self.group.assignor, self.recommended
         if old is None or new is None or self.switch_protocol is not None:
@@ -157,7 +159,9 @@ class Comparison(Frozen):
 
     @property
     def completion(self) -> Migration | None:
-        """Plays the bounce after which an eager group is cooperative; None for other groups."""
+        """Plays the bounce after which an eager group with `alone` is cooperative; None for other
+        groups.
+        """
         if self.alone is None:
             return None
         own = self.alone.assignor
@@ -195,9 +199,9 @@ def compare(
     """Plans the changes with each of `assignors`; None means all that a leader may run.
 
     Without changes, this plans the next rebalance of the present group. The group runs the
-    `assignor` in its line: if `leader_library` is librdkafka, librdkafka's are compared, too, but
-    replace none. The command `compare` replaces the group's assignor by the assignor of the
-    leader's library, which `plans_by_leader` names.
+    `assignor` in its line: if `leader_library` is librdkafka, librdkafka's assignors are compared,
+    too, but replace none. The command `compare` replaces the group's assignor by the assignor of
+    the leader's library, which `plans_by_leader` names.
 
     Errors   GroupError at `changes[i]` for a change that does not fit the group; at `assignor` if
              the group's own assignor is unknown, for example that of Kafka Streams; at
@@ -239,7 +243,7 @@ _TOO_LARGE = "left out: its class is slow for so large a group; --assignors has 
 
 
 def _why_all_are_equal(group: GroupSpec, changes: Sequence[Change]) -> str | None:
-    """Returns why every assignor must assign all partitions to one member; else None."""
+    """Returns why every assignor must assign all partitions to one member; None if not so."""
     if len(group.members) == 1 and not any(isinstance(one, AddMembers) for one in changes):
         return "its only member reads all"
     grows = any(isinstance(one, AddPartitions | AddTopics) for one in changes)
@@ -282,7 +286,9 @@ def _met_by(group: GroupSpec) -> list[str]:
 def _listed_alone(
     group: GroupSpec, changes: tuple[Change, ...], engine: Engine, *, by_load: bool
 ) -> Candidate | None:
-    """Returns an eager group's own assignor as if members listed only this one; else None."""
+    """Returns an eager group's own assignor as if members listed only this one; None if the group
+    is not eager, or would never settle.
+    """
     own = group.assignor
     if own is None or group.rebalance_protocol != "eager" or not lists_eager(group, own):
         return None

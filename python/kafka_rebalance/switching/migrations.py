@@ -27,15 +27,16 @@ class Migration(Frozen):
     """The rolling bounces from `old` to `new`, as played, and a recipe for each client library.
 
     There are two bounces, or one if the assignors share a protocol name, or if they are assignors
-    of the brokers (KIP-848, `remote_bounce`). If `old` is `new`, the group is eager before
-    (`lists_eager`), and its members list only this assignor afterwards.
+    of the brokers (KIP-848, `remote_bounce`). If `old` is `new`, the group is eager before the
+    bounce (`lists_eager`), and its members list only this assignor after it.
 
     `from_default` is None, except from range to cooperative-sticky: then it is the single bounce
     that Java members with Kafka's default list need, because that list contains both. If
     `is_known`, client ids reveal the members' libraries, and `recipes` holds one for each library;
-    else for each that could have sent the members' bytes (`client_library`). `recipes` is empty if
-    either assignor is custom. `dynamic_members` is the number of members that restart with new ids.
-    Static members keep their instance ids, and so their places in the order of members.
+    else one for each library that could have sent the members' bytes (`client_library`). `recipes`
+    is empty if either assignor is custom. `dynamic_members` is the number of members that restart
+    with new ids. Static members keep their instance ids, and so their places in the order of
+    members.
     """
 
     old: str
@@ -58,7 +59,9 @@ class Migration(Frozen):
 
     @property
     def moves(self) -> int | None:
-        """Returns the partitions that members gain in all bounces; None if one is not exact."""
+        """Returns the number of partitions that members gain in all bounces; None if one is not
+        exact.
+        """
         known = [one.moves for one in self.bounces if one.moves is not None]
         return sum(known) if len(known) == len(self.bounces) else None
 

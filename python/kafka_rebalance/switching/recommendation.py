@@ -9,21 +9,23 @@ Each step of the rule compares the candidates that are equal in all earlier step
 4. The fewest moves.
 5. The largest share of partitions read in the rack of a replica.
 6. The group's own assignor, which needs no migration; then the first one in the registry's order
-   or, if the caller names the assignors, in the caller's.
+   or, if the caller names the assignors, in the caller's, but this project's own last.
 
 If one candidate is `weighted` and the group has weights, step 2 begins with the load of the fullest
 member: even numbers of partitions are then not the aim. Loads are compared in tenths of the mean.
 
 A built-in assignor is recommended only if every member may have it: if at least one of the clients
 that fit the member's client id, or else its bytes (`plans/clients.py`), has it. If the bytes fit
-only "kafka-python or aiokafka", both must have it. `balanced` and `weighted` are recommended only
-if every member certainly runs one of the two Python libraries, which have the plug-ins.
+only "kafka-python or aiokafka", both libraries must have it. `balanced` and `weighted` are
+recommended only if every member certainly runs one of the two Python libraries, which have the
+plug-ins.
 
-A group whose only member stays the only one keeps its assignor if the group then settles.
+A group whose only member stays the only one keeps its assignor if the group settles with it.
 
-Another library's assignors are recommended only if the group settles with none that its own library
-may have. Members of the Python libraries can also have Kafka's assignors, as plug-ins, except the
-one with the group's own name in JoinGroup: then the answer would depend on which member leads.
+Assignors of another library are recommended only if the group settles with no assignor that its own
+library may have. Members of the Python libraries can also have Kafka's assignors, as plug-ins,
+except the one that has the name of the group's own assignor in JoinGroup: with it, the answer would
+depend on which member leads.
 
 The members of an eager group (`rounds.lists_eager`) need one more rolling bounce to become
 cooperative. So the group's own assignor is ranked as if members listed only this assignor.
@@ -51,13 +53,14 @@ from kafka_rebalance.plans.group_kinds import CONSUMER, protocol_kind
 
 
 class Candidate(Frozen):
-    """The figures of one assignor; or why it has none, and the kind of that error for columns."""
+    """The figures of one assignor; or an error in their place, and its kind for columns."""
 
     assignor: str
     figures: Figures | None
     error: str | None = None
     load: float | None = None
-    """The fullest member's final load, divided by the mean; None if it is not a criterion."""
+    """The fullest member's load at the end, divided by the mean; None if loads are not a criterion.
+    """
     error_kind: str | None = None
 
     def to_dict(self) -> dict[str, Any]:
@@ -81,8 +84,8 @@ def recommend(
     """Returns the recommended assignor (None if no candidate is possible) and the reason.
 
     `alone` is the own assignor of an eager group, as if members listed only this one; else None.
-    `keeps` is the reason why the group keeps its assignor in any case, or None. `changes`: whether
-    the figures are those of changes, not of a rebalance without one.
+    `keeps` is the reason why the group keeps its assignor in any case, or None. `changes` is True
+    if the figures are those of changes, False for a rebalance without a change.
     """
     own = [one.assignor for one in candidates if one.settles and one.assignor == group.assignor]
     if keeps is not None and own:
@@ -121,7 +124,7 @@ def recommend(
 
 
 def _why_not(group: GroupSpec, assignor: str) -> str:
-    """Returns why a better assignor is not recommended, as the end of a sentence."""
+    """Returns why the better `assignor` is not recommended, as the end of a sentence."""
     if bare(assignor) in OURS:
         return f", but {who_lists_ours(group)[1]}"
     lacking = lacking_clients(group, assignor)
@@ -132,7 +135,7 @@ def _why_not(group: GroupSpec, assignor: str) -> str:
 
 
 def _is_alike(group: GroupSpec, assignor: str) -> bool:
-    """Returns whether members that can run the group's own assignor can also run this one."""
+    """Returns whether members that can run the group's own assignor can also run `assignor`."""
     own = group.assignor or ""
     if library_of(assignor) == library_of(own):
         return True
@@ -178,7 +181,7 @@ class _Measure(NamedTuple):
 
     `words` is a phrase with placeholders: the value, the other candidate, its value. `of` returns
     the value from a candidate's figures and load. `show` is the format of both values; the first
-    also gets the noun `unit`. `equal` is appended to the phrase: it says that both candidates are
+    also gets the noun `unit`. `equal` is appended to the phrase, to say that both candidates are
     equal in all earlier criteria.
     """
 
@@ -236,7 +239,9 @@ def _reason(
     *,
     changes: bool,
 ) -> str:
-    """Returns why `best` is better than the group's own assignor, or than the next best one."""
+    """Returns why `best` is better than the group's own assignor if `others` contain it, else than
+    the next best one.
+    """
     name = _label(best, alone)
     if not others:
         return f"{name} is the only one that becomes stable"

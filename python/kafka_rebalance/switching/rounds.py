@@ -50,18 +50,22 @@ class Bounce(NamedTuple):
 
 
 def two_bounces(group: GroupSpec, old: str, new: str, engine: Engine) -> tuple[Bounce, ...]:
-    """Returns both bounces: members list only `old` before them, and only `new` after them."""
+    """Returns the two bounces: members list only `old` before the first, only `new` after the
+    second.
+    """
     return _bounces(group, (old,), ((new, old), (new,)), engine)
 
 
 def bounce_of_one_name(group: GroupSpec, old: str, new: str, engine: Engine) -> Bounce:
-    """Returns the only bounce, for two assignors that are equal or share a protocol name."""
+    """Returns the one bounce between two assignors that are equal or share a protocol name."""
     (only,) = _bounces(group, (old,), ((new,),), engine)
     return only
 
 
 def one_bounce(group: GroupSpec, both: AssignorNames, new: str, engine: Engine) -> Bounce:
-    """Returns only the second bounce, for members that already list both assignors."""
+    """Returns the only bounce of members that already list both assignors: the second of
+    `two_bounces`.
+    """
     (only,) = _bounces(group, both, ((new,),), engine)
     return only
 
@@ -110,7 +114,8 @@ def _bounce(
 def at_least(group: GroupSpec, names: AssignorNames) -> Bounce:
     """Returns a bounce that is not played; its `rebalances` is a lower bound."""
     dynamic = sum(member.group_instance_id is None for member in group.members)
-    # A return causes a rebalance, and so does a departure if there are other members.
+    # A dynamic member's return causes a rebalance, and so does its departure if there are other
+    # members.
     least = dynamic if len(group.members) == 1 else 2 * dynamic
     return Bounce(names, len(group.members), least, None, is_exact=False)
 
@@ -131,8 +136,9 @@ def remote_bounce(group: GroupSpec, new: str, engine: Engine) -> Bounce:
     1. A dynamic member leaves, and comes back with the new `group.remote.assignor`.
     2. The broker runs the assignor that most members name; if none is named, its default.
     3. If a member leaves or joins, or the assignor changes, there is a new group epoch and target.
-    4. In a tie, uniform assigns. If only two members name an assignor, and the names differ, each
-       heartbeat counts its own member's name first: the figures are then lower bounds.
+    4. In a tie, uniform assigns. But if only two members name an assignor, and the names differ,
+       each heartbeat counts the name of its own member first, so the winner changes: the figures
+       are then lower bounds.
 
     Brokers do not report these names. If the group runs uniform, its members count as naming none.
 

@@ -111,7 +111,9 @@ _SILENT = ": no rebalance"
 
 
 def restarts(group: GroupSpec, old: AssignorNames, new: AssignorNames) -> "list[Restart]":
-    """Returns a bounce's restarts in join order; each member's list changes from `old` to `new`."""
+    """Returns the restarts of a bounce, in join order; each changes a member's list from `old` to
+    `new`.
+    """
     was_eager = lists_eager(group, group.assignor or "")
     ids = [member.member_id for member in group.members]
     return [
@@ -123,8 +125,8 @@ def restarts(group: GroupSpec, old: AssignorNames, new: AssignorNames) -> "list[
 class Restart(NamedTuple):
     """The restart of one member in a bounce. `began` is the group before the whole bounce.
 
-    `waiting` are the ids of this member and of those that restart later. If `was_eager`, they list
-    an eager assignor beside `old`.
+    `waiting` are the ids of this member and of the members that restart later. If `was_eager`,
+    these list an eager assignor beside `old`.
     """
 
     began: GroupSpec
@@ -204,5 +206,5 @@ def _leader(before: GroupSpec, edited: Edited) -> str:
 
 
 def is_cooperative(names: AssignorNames) -> bool:
-    """Returns whether members with this list are cooperative."""
+    """Returns whether members with this list of assignors are cooperative."""
     return all(protocol_of(name) is RebalanceProtocol.COOPERATIVE for name in names)

@@ -7,9 +7,9 @@ heartbeat of any member. A group with a leader reacts when all other members hav
 of them does this at its next heartbeat.
 
 Each other member sends one heartbeat per `interval` (ms), at an unknown time. All these times are
-assumed to be equally likely. After `away` ms, the chance of no heartbeat so far is `(1 - away /
-interval) ** others`; the chance that at least one is missing is `1 - (away / interval) ** others`.
-A plan plays the likelier course: one rebalance for a restart, or two.
+assumed to be equally likely. After `away` ms, the chance that no other member has sent a heartbeat
+yet is `(1 - away / interval) ** others`; the chance that at least one of them has not is `1 - (away
+/ interval) ** others`. A plan plays the likelier course: one rebalance for a restart, or two.
 
 Source   GroupMetadataManager: consumerGroupLeave, shareGroupLeave, streamsGroupLeave; the
          heartbeats' maybeUpdateTargetAssignment; classicGroupLeaveToClassicGroup,
@@ -104,7 +104,9 @@ class BounceMembers(Change, Frozen):
         return self if self.member is None else replace(self, member=ids.alias(self.member))
 
     def is_certain_in(self, group: GroupSpec) -> bool:
-        """Returns whether the number of rebalances (one or two) is certain, not only likely."""
+        """Returns whether the number of rebalances for each restart is certain in this group, not
+        only likely.
+        """
         if len(group.members) < 2:
             return True
         if self.static or all(m.group_instance_id and self.static is None for m in group.members):

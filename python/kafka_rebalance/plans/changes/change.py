@@ -24,7 +24,7 @@ _COUNT = re.compile(r"[0-9]{1,9}", re.ASCII)
 
 
 class Verb(NamedTuple):
-    """The first word of a change's text, also its option. Without a value, `default` is used."""
+    """The first word of a change's text, also its option. Without a value, `default` counts."""
 
     name: str
     metavar: str
@@ -59,8 +59,8 @@ class Change(ABC):
         return str(self)
 
     def renamed(self, ids: MadeUp) -> Self:
-        """Returns this change for another draw (plan with other made-up names), with that draw's
-        names.
+        """Returns this change for a draw (a play of the plan with other made-up names), with the
+        names that this draw made up.
 
         A plan calls this before it plays the change. The default returns the change itself.
         """
@@ -109,7 +109,7 @@ def apply(change: Change, group: GroupSpec) -> GroupSpec:
 
 
 def some(value: str) -> str:
-    """Returns the value. Errors: GroupError at `change` if it is empty."""
+    """Returns the value of a change's text. Errors: GroupError at `change` if it is empty."""
     if not value:
         raise error("a value is missing, as in add-members=2")
     return value

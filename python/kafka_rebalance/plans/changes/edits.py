@@ -22,11 +22,12 @@ class Edited(NamedTuple):
 
     `renamed`      new id -> old id, for each member that came back.
     `rebalances`   is False if the event starts no rebalance, as when a static member restarts.
-    `starts_over`  is True for a change of assignor: members revoke all partitions and claim none.
-    `waiting`      are partitions whose member is down, while its session has not ended.
+    `starts_over`  is True for a change of assignor in which all members revoke all partitions and
+                   claim none.
+    `waiting`      are partitions of members that are down, but whose sessions have not ended.
     `leaderless`   are assigned partitions that no member can read, because no broker leads them.
     `eager`        are the eager classic members of a broker-assigned group.
-    `forgets`      are eager members of a cooperative group: they revoke all, and claim none.
+    `forgets`      are eager members that revoke all partitions, and claim none.
     `held`         are the partitions that members hold when the rebalance begins, if `group` lacks
                    the partitions of a member that came back; None otherwise.
     """

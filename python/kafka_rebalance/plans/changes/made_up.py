@@ -94,7 +94,7 @@ class MadeUp:
         self.client_aliases: dict[str, str] = {}
 
     def alias(self, name: str) -> str:
-        """Returns this draw's id for a member whose id or instance id in draw 0 is `name`."""
+        """Returns this draw's id (or instance id) for the member that has `name` in draw 0."""
         return self.aliases.get(name, name)
 
     def newcomer(
@@ -134,9 +134,9 @@ class MadeUp:
         return id_text(_core.uuid5(seed)).replace("-", "_")
 
     def placement(self, racks: Sequence[str], perhaps: Collection[str]) -> list[str]:
-        """Returns racks for new replicas, in a guessed order; draw 0 returns `racks`.
+        """Returns racks for new replicas: `racks` in a guessed order; draw 0 keeps their order.
 
-        Odd draws also use `perhaps`, racks that may have no brokers.
+        Odd draws also use the racks in `perhaps`, which may have no brokers.
         """
         self.places_guessed = True
         if self._draw == 0:
@@ -149,11 +149,11 @@ class MadeUp:
     def listed(
         self, member_id: str, topics: tuple[str, ...], alike: tuple[str, ...]
     ) -> tuple[str, ...]:
-        """Returns the `topics` (two or more) of a new process in a guessed order.
+        """Returns the `topics` (two or more) that a new process lists, in a guessed order.
 
-        In draw 0, the method returns `topics` unchanged. In an even draw, the first process lists
-        them like another member (`alike`), in an odd draw in another order. Later processes list
-        them at random.
+        In draw 0, the method returns `topics` unchanged. In an even draw, the first new process
+        lists them in the order of another member (`alike`), in an odd draw in another order.
+        Further new processes list them in a random order.
         """
         is_first, self.topics_guessed = not self.topics_guessed, True
         if self._draw == 0:
@@ -171,7 +171,7 @@ class MadeUp:
     def place(
         self, name: str, basis: Basis, names: Sequence[str], taken: Collection[str] = ()
     ) -> str:
-        """Returns a name instead of the guess `name`, at another position in the sorted `names`.
+        """Returns a name to replace the guess `name`: it sorts at another position among `names`.
 
         For the first newcomer, each draw takes another position, so that the draws together spread
         over all positions. For a later newcomer, a random distance is added to its position. Draw 0
@@ -184,8 +184,8 @@ class MadeUp:
             random = _core.uuid5(f"{self._group_id}/{self._draw}/{self.count}/place")
             share = (share + int.from_bytes(random) / 2**128) % 1.0
         place = int(share * (len(names) + 1))
-        # The new name follows `names[place - 1]` directly: a dot sorts before digits, but after the
-        # dash that follows a name in a member id.
+        # The new name sorts directly after `names[place - 1]`: a dot sorts before digits, but after
+        # the dash that follows a name in a member id.
         drawn = f"{names[place - 1]}." if place else "!"
         while drawn in taken:
             drawn += "."
@@ -203,14 +203,18 @@ def in_hex(chosen: bytes) -> str:
 
 
 def prefix_of(client_id: str | None, member_id: str) -> str:
-    """Returns the client id, else the member id without its UUID; "consumer" if that is empty."""
+    """Returns the client id; without one, the member id without its UUID; "consumer" if nothing is
+    left.
+    """
     return client_id or UUID_AT_END.sub("", member_id) or "consumer"
 
 
 def client_names(
     model: str, names: Sequence[str], given: str | None
 ) -> tuple[Iterator[str], Basis]:
-    """Returns client ids for copies of `model`, and their origin; `names` are all in use."""
+    """Returns client ids for copies of the member with client id `model`, and their origin; `names`
+    are all client ids in use.
+    """
     if given is not None:
         counted = chain([given], count_on(given, names)) if _digits(given) else repeat(given)
         return counted, Basis.GIVEN
@@ -223,7 +227,9 @@ def client_names(
 def instance_names(
     model: str, names: Collection[str], given: str | None
 ) -> tuple[Iterator[str], Basis]:
-    """Returns instance ids for copies of `model`, and their origin; `names` are in use."""
+    """Returns instance ids for copies of the member with instance id `model`, and their origin;
+    `names` are in use.
+    """
     if given is not None:
         return chain([given], count_on(given, names)), Basis.GIVEN
     return count_on(model, names), Basis.COUNTED

@@ -50,7 +50,7 @@ class AddMembers(Change, Frozen):
 
     @classmethod
     def parse(cls, verb: str, value: str) -> Self:
-        # A name may contain commas: only the next key ends it.
+        # A name may contain commas: it ends only before the next `key=`.
         members, *said = _OPTION.split(value)
         options: dict[str, str] = {}
         for name, value_of in zip(said[::2], said[1::2], strict=True):
@@ -241,7 +241,9 @@ def _instances(group: GroupSpec) -> list[str]:
 
 
 def _lost(group: GroupSpec, rack: str, gone: set[str]) -> Edited:
-    """Returns the group without the members in `gone` and without the replicas in `rack`."""
+    """Returns the group after `rack` is lost: without the members in `gone`, and without its
+    replicas.
+    """
     left = without(group, gone)
     read = {topic for member in left.members for topic in member.topics}
     leaderless = tuple(

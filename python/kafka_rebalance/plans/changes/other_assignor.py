@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Computes the data that a group's members send after a change to another assignor.
 
-1. Under an assignor with the same protocol name (range, librdkafka/range), members send the same
+1. If old and new assignor have one protocol name (range, librdkafka/range), members send the same
    data as before, and keep their rebalance protocol.
-2. Else they list only the new assignor, and send the data that Kafka's newest client sends, as this
-   project's plug-ins do. A rack stays unknown if the member's old version did not send it.
+2. Otherwise, they list only the new assignor and send the data that Kafka's newest client sends, as
+   this project's plug-ins do. A rack stays unknown if the member's old version did not send it.
 3. Only librdkafka's leaders read the subscription version. A change of assignor keeps the clients,
    so versions 1 to 3 remain under librdkafka's assignors. Clients of version 0 have no cooperative
    assignor; those of the Python libraries get one with the plug-in.
@@ -55,7 +55,7 @@ def _restarted(member: Member, assignor: str) -> Member:
 
 
 def sends_under(member: Member, assignor: str) -> Member:
-    """Returns the member with the data that it sends under an assignor new to the group."""
+    """Returns the member with the data that it sends under an assignor that is new to the group."""
     version = member.subscription_version or None
     return replace(
         member,

@@ -3,20 +3,21 @@
 
 To "consumer":
 
-1. A dynamic member leaves. Until the first one is back, the group is classic and its leader
-   assigns; after that, the broker assigns.
+1. A dynamic member leaves. Until the first member is back, the group is classic and its leader
+   assigns; from then on, the broker assigns.
 2. The member is back with `group.protocol=consumer`. The first such heartbeat converts the group:
    the classic assignment becomes the present target, and the broker's assignor runs over all
    members, in the order of the hash map into which it copies them.
-3. A static member does not leave. It gets its partitions back without a new target. Only the first
-   one starts a rebalance, because it converts the group.
+3. A static member does not leave. It gets its partitions back without a new target. It starts a
+   rebalance only if it is the first member to restart, because this converts the group.
 4. Members that have not yet restarted follow each new target by the classic protocol: they join
    again, and an eager member first revokes all its partitions.
 
 To "classic": the broker assigns until the last member of the consumer protocol has left, or has
-been replaced by a static member. If it left, the leader assigns at once; if it was replaced, the
-group keeps its assignment. A classic member that joins while the broker assigns gets a bare UUID
-as its id; one that joins later gets an id that begins with the client id, and sorts elsewhere.
+been replaced by a static member. If that member left, the leader assigns at once; if it was
+replaced, the group keeps its assignment. A classic member that joins while the broker assigns gets
+a bare UUID as its id; one that joins later gets an id that begins with the client id, and so sorts
+elsewhere.
 
 Source   GroupMetadataManager: convertToConsumerGroup, convertToClassicGroup, classicGroupJoin (an
          empty consumer group becomes classic), classicGroupJoinToConsumerGroup (ids); KIP-848.
@@ -162,15 +163,17 @@ def copies_user_data(group: GroupSpec) -> bool:
 
 
 def _joins_again(group: GroupSpec) -> bool:
-    """Returns whether members certainly join again before the group is converted."""
+    """Returns whether the other members certainly join again before the first restarted member
+    converts the group.
+    """
     return len(group.members) > 1 and group.members[0].group_instance_id is None
 
 
 class _Restart(NamedTuple):
     """One member's restart.
 
-    Members in `left` restart later. If `stops`, members that have not restarted revoke all their
-    partitions at each rejoin.
+    Members in `left` restart later. If `stops`, the classic members are eager: they revoke all
+    their partitions each time they join again.
     """
 
     member: Member
@@ -222,7 +225,9 @@ class _Restart(NamedTuple):
         )
 
     def _assigned(self, group: GroupSpec) -> GroupSpec:
-        """Returns the group with its new assignor if this member's restart changes the assignor."""
+        """Returns the group after this member's restart: with the new assignor, if the restart
+        changes it.
+        """
         if self.protocol == CONSUMER:
             return group.edited(assignor=self.assignor)
         return group if self.left else _led_by_client(group, self.assignor)
@@ -236,7 +241,7 @@ class _Restart(NamedTuple):
 
 
 def _led_by_client(group: GroupSpec, assignor: str) -> GroupSpec:
-    """Returns the group with this classic assignor.
+    """Returns the group as a classic leader with this assignor sees it.
 
     A librdkafka client sorts the topics of its subscription. Its leader adds the topics of one
     member after another to its request for metadata, and the broker's response lists them in this
@@ -255,7 +260,7 @@ def _led_by_client(group: GroupSpec, assignor: str) -> GroupSpec:
 
 def _in_brokers_order(group: GroupSpec, restart: _Restart) -> tuple[Member, ...]:
     """Returns the group's members. If the restart converts a classic group, they are in the order
-    in which the broker copies them from the classic group's `HashMap` into its own hash map.
+    of the broker's own hash map, into which it copies them from the classic group's `HashMap`.
     """
     if restart.protocol == CLASSIC or group.assignor in SERVER_SIDE:
         return group.members

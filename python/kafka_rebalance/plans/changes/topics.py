@@ -2,8 +2,8 @@
 """Changes of topics and of subscriptions.
 
 No rebalance follows if no member subscribes to the topics that grow or are deleted. None follows if
-members subscribe again to the topics that they already have. But members of aiokafka then join
-again, and so do leaders of librdkafka under an eager assignor (any member may lead).
+members subscribe again to the topics that they already have. But members of aiokafka do join again
+in this case, and so do leaders of librdkafka under an eager assignor (any member may lead).
 
 Source   ConsumerCoordinator.MetadataSnapshot, SubscriptionState.changeSubscription (Kafka 4.4.0);
          all clients: tests/live/test_topic_changes.py; broker: GroupMetadataManager.
@@ -86,7 +86,7 @@ def _new_racks(
     every = sorted(
         {rack for t in group.topics for racks in t.racks or () for rack in _known(racks)}
     )
-    # A rack that only members name may have no brokers, so only some draws use it.
+    # A rack that only members have, but no replica, may have no brokers, so only some draws use it.
     of_members = {member.rack for member in group.members if member.rack is not None}
     if 0 < in_racks < len({*every, *of_members}):
         every = ids.placement(every, of_members)
@@ -101,7 +101,7 @@ def _known(racks: tuple[str | None, ...]) -> set[str]:
 
 
 def _check_topics(change: "AddTopics | RemoveTopics | Resubscribe") -> None:
-    """Checks the fields. Raises a GroupError without topics: the change's text needs one."""
+    """Checks a change's fields. Raises a GroupError if it has no topics: its text needs one."""
     check_fields(change)
     if not change.topics:
         raise error("say which topics: name one at least")

@@ -28,10 +28,14 @@ from kafka_rebalance.group.spec import GroupSpec, counted, require_group
 from .optimum import best_possible
 
 MOST_POINTS = 100
-"""The curve has every point up to this K; beyond it, the first of each `greatest`, and the last."""
+"""The curve has every point up to this K; beyond it, the first point for each value of `greatest`,
+and the last point.
+"""
 
 _NEAR = 105
-"""The knee is the first point whose largest load is at most this percentage of the least one."""
+"""The knee is the first point whose largest load is at most this percentage of the best possible
+one.
+"""
 
 
 class Curve(Frozen):
@@ -92,7 +96,9 @@ class Curve(Frozen):
         return small_table(self.summary, COLUMNS, self.rows(), lambda row: row)
 
     def rows(self) -> list[tuple[str, ...]]:
-        """Returns rows for `COLUMNS`: the points where the largest load falls, and the last one."""
+        """Returns rows for `COLUMNS`: the points at which the largest load falls, and the last
+        point.
+        """
         ends = {one.greatest: one for one in reversed(self.points)}
         shown = sorted([*ends.values(), self.points[-1]], key=lambda one: one.taken_at_most)
         return [

@@ -50,8 +50,9 @@ if TYPE_CHECKING:
 class Level(Frozen):
     """Members whose loads differ by at most 1 in the best balance, and the topics that they share.
 
-    `topics` have no subscribers except `members` and members of higher levels. They have `(load -
-    1) * len(members) + extra` partitions: `extra` members own `load`, the others one fewer.
+    `topics` have no subscribers except `members` and members of higher levels. Together they have
+    `(load - 1) * len(members) + extra` partitions: `extra` members own `load`, the others one
+    fewer.
     """
 
     load: int
@@ -64,10 +65,10 @@ class Level(Frozen):
 class Possible(Frozen):
     """The best balance, and the fewest partitions that have to move to reach it.
 
-    `assignment` has this balance, and needs `least_moves`. `levels` prove the balance; the prices,
-    one for each topic and each member (`assignors/balance/network.py`), prove that fewer moves do
-    not suffice. For groups that share partitions or have tasks, `least_moves` is None, and there is
-    no proof (`plans/playing.py`).
+    `assignment` has this balance, and needs `least_moves` moves. `levels` prove the balance; the
+    prices, one for each topic and each member (`assignors/balance/network.py`), prove that fewer
+    moves do not suffice. For groups that share partitions or have tasks, `least_moves` is None, and
+    there is no proof (`plans/playing.py`).
     """
 
     balance: Balance

@@ -163,7 +163,7 @@ def print_settings(compared: Sequence[ComparedSettings]) -> None:
 
 
 def _better(now: ComparedSettings, others: Sequence[ComparedSettings]) -> str:
-    """Returns, as text, the figures that differ from `now` under each of the other settings."""
+    """Returns a text: for each of the other settings, the figures that differ from `now`."""
     told = ["as now, it is never stable"] if not now.plan.likeliest.settled else []
     for one in others:
         name = ", ".join(f"{k}={v}" for k, v in one.new_settings.items())

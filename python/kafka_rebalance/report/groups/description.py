@@ -66,7 +66,7 @@ def print_description(one: Description, given: str, *, everything: bool) -> None
 
 
 def print_findings(findings: Sequence[Note], names: Mapping[str, str]) -> None:
-    """Prints a line for each finding; `names` maps member ids to the names in the table above."""
+    """Prints a line for each finding; `names` maps member ids to names in the members' table."""
     if findings:
         print()
     for finding in findings:
@@ -157,7 +157,9 @@ def print_triage(
     *,
     only: Sequence[str] | None = None,
 ) -> None:
-    """Prints the summary of all `groups`, and a table of `shown`: those with findings `only`."""
+    """Prints a summary of all `groups`, and a table of the groups in `shown`; `only` names the
+    findings that selected these.
+    """
     print_wrapped(summary(groups))
     described = [one.described for one in shown if isinstance(one.described, Description)]
     live = any(one.lag is not None for one in shown)

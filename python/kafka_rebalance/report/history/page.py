@@ -192,7 +192,9 @@ def legend(rows: Sequence[RecordedRebalance]) -> str:
 
 
 def _rows(generations: Sequence[RecordedGeneration]) -> dict[str, dict[int, RecordedMember]]:
-    """Returns name -> column -> member; member ids replace a name that is not unique."""
+    """Returns member's name -> number of the picture's column (a generation) -> the member in it.
+    If members share a name, their ids replace it.
+    """
     shared = {
         identity
         for one in generations

@@ -25,7 +25,9 @@ _MOST_CAUSES = 3
 _HELPS = " Most helpful: "
 _AWAY = " ({} more wait while their member is away, up to {} s)"
 _USEFUL = ("rolling", "flapping", "new ids", "never settles", "never warm", "idle", "storm")
-"""The kinds of patterns with useful remedies; if two save equally much, the first kind is shown."""
+"""The kinds of patterns with useful remedies. If two patterns spare equally many rebalances, the
+one whose kind is earlier here is shown.
+"""
 
 _Groups = Mapping[str, Sequence[RecordedRebalance]]
 
@@ -165,7 +167,9 @@ def names_in(rows: Iterable[RecordedRebalance]) -> dict[str, str]:
 
 
 def _print_reconciled(rows: Sequence[RecordedRebalance], names: Mapping[str, str]) -> None:
-    """Prints the slowest epochs of a broker-assigned group; nothing if no times are known."""
+    """Prints the epochs of a broker-assigned group that took longest; nothing if no times are
+    known.
+    """
     texts = []
     if took := [row for row in rows if row.reconciled_ms is not None]:
         row = max(took, key=lambda one: one.reconciled_ms or 0)
@@ -227,7 +231,9 @@ def row_text(row: RecordedRebalance, names: Mapping[str, str]) -> str:
 
 
 def print_replay(replayed: Sequence[ReplayedRebalance]) -> None:
-    """Prints the number of equal answers by assignor and leader's library, then other answers."""
+    """Prints, by assignor and leader's library, how many computed answers equal the recorded ones;
+    then each rebalance whose answer differs or was not computed.
+    """
     computed = sum(one.equal is not None for one in replayed)
     equal = sum(one.equal is True for one in replayed)
     print_wrapped(

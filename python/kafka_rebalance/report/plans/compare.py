@@ -68,7 +68,9 @@ _IN_SECONDS = (
 
 
 def _table_notes(comparison: Comparison, times: Times, assumed: str) -> list[str]:
-    """Returns the sentences below the table: on seconds, members that are down, and errors."""
+    """Returns the lines below the table: on its seconds, on members that are down, and each
+    assignor's error.
+    """
     notes = [f"No figures in seconds: {assumed}. {GLOSSARY}"] if assumed else []
     if times:
         notes = [f"{_IN_SECONDS}: {assumed}. --json has the ranges. {GLOSSARY}"]
@@ -93,9 +95,9 @@ def _print_change(comparison: Comparison, given: str) -> None:
 
 
 def _clock(comparison: Comparison, times: Times) -> tuple[str, str]:
-    """Returns two texts if another assignor leaves partitions unread for less time; else ("", "").
-
-    The first is a sentence with the figures, which follows the summary; the second is the reason.
+    """Returns two texts if another assignor than the recommended one leaves partitions unread for
+    less time; else ("", ""). The first is a sentence with the figures, which follows the summary;
+    the second is the reason.
     """
     group = comparison.group
     recommended = comparison.recommended or ""
@@ -195,8 +197,8 @@ def _answer(comparisons: Sequence[Comparison], prices: Sequence[_Price | None]) 
 
 
 def _gained(comparisons: Sequence[Comparison]) -> list[str]:
-    """Returns clauses on the groups that switch: the partitions without a reader, the most gained
-    and lost by one group, and how many groups become better balanced.
+    """Returns clauses on the groups that switch: the partitions without a reader before and after,
+    the groups that gain and lose most, and how many groups become better balanced.
     """
     stops, evener, text = dict[str, tuple[int, int]](), 0, ""
     for one in comparisons:

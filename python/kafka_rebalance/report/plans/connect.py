@@ -18,7 +18,9 @@ from ..text.tables import print_table, width
 def print_round(
     number: int, cause: str, answer: RoundAnswer, before: RoundAnswer | None, start_ms: int
 ) -> None:
-    """Prints the work that starts, stops, stays or is idle; its time counts from `start_ms`."""
+    """Prints a round: the work that starts, stops, stays or runs nowhere, and its time since
+    `start_ms`.
+    """
     now_ms = answer.round.time_ms
     changes = [cause] if cause else _changes(answer, before)
     print(_cut("  ".join([f"round {number}", seconds(now_ms - start_ms), *changes])))

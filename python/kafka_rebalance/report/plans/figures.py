@@ -98,7 +98,9 @@ def moves_text(one: Figures, *, is_least: bool = False) -> str:
 
 
 def times_text(plan: RebalancePlan) -> tuple[str, str]:
-    """Returns the times as text and their assumptions; or "", and why there are no times."""
+    """Returns the plan's simulated times as text, and their assumptions; or "", and why there are
+    none.
+    """
     from kafka_rebalance.simulator.timing import timed_or_why
 
     times, assumed = timed_or_why(plan)
@@ -124,7 +126,7 @@ def range_text(
     between: str = "{} to {} with other seeds",
     text_of: Callable[[int], str] = seconds_text,
 ) -> str:
-    """Returns the median, the smallest and the largest value, and how many runs never settled."""
+    """Returns a spread as text: median, smallest and largest value; how many runs had none."""
     if spread.least is None or spread.median is None or spread.most is None:
         return "never"
     median, least, most = map(text_of, (spread.median, spread.least, spread.most))

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The switch of a fleet to another protocol: the groups that can switch, in order, with the cost.
+"""The switch of a fleet to another protocol: the groups that can switch, in order, with the cost of
+each switch.
 
-Order    by how often partitions have no reader or wait for their member, fewest first, then by
-         moves, then by id: so a surprise costs little at first. Groups that lose reads within
-         racks come last.
+Order    by how often the switch leaves partitions without a reader or waiting for their member,
+         least first, then by moves, then by id: so a surprise in the first groups costs little.
+         Groups that lose reads within racks come last.
 """
 
 import re
@@ -35,8 +36,9 @@ _Row = Mapping[str, Any]
 class FleetSwitch(NamedTuple):
     """The groups that can switch, in order, and the groups that cannot, as rows.
 
-    `already` counts the groups that already run the protocol, `other` those that run it with
-    another assignor than the one asked for, `single` those of a kind that has only one protocol.
+    `already` counts the groups that already run the protocol, `other` the groups that run it with
+    another assignor than the one asked for, `single` the groups of a kind that has only one
+    protocol.
     """
 
     can: Sequence[_Row]

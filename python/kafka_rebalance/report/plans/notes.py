@@ -89,12 +89,12 @@ def print_line(line: str, more: str = "") -> None:
 def _print_owners(
     note: Note, names: Mapping[str, str], *, is_guess: bool, everything: bool
 ) -> None:
-    """Prints the partitions that have another owner at the end of the plan than now."""
+    """Prints the partitions of the note that have another owner at the end of the plan than now."""
     moved = (note.detail or {})["moved"]
     shown = moved if everything else moved[:_MOST_ROWS]
     if shown:
         rows = [(tp, *(names.get(one or "", "nobody") for one in who)) for tp, *who in shown]
-        # Ids break ties, so with other ids the owners may differ.
+        # Ids break ties, so if ids are made up, the real owners may differ.
         afterwards = "afterwards (a guess)" if is_guess else "afterwards"
         print_table(("partition", "now", afterwards), rows, left=(1, 2))
     if len(moved) > len(shown):

@@ -88,7 +88,7 @@ def _before_switch(plan: RebalancePlan) -> tuple[Step, ...]:
 
 
 def step_notes(step: Step) -> list[str]:
-    """Returns notes on a step, to be printed after its cause; they do not cover its rounds."""
+    """Returns notes on a step's waiting and leaderless partitions, to print after its cause."""
     notes = []
     if step.waiting:
         is_lost = "comes back" not in step.cause and step.rounds
@@ -152,7 +152,9 @@ ROUND_COLUMNS = ("member", "kept", "revoked", "gained", "still held by others")
 def round_rows(
     one: Round, names: Mapping[str, str], most: int | None = None, *, everything: bool = False
 ) -> list[tuple[str, ...]]:
-    """Returns rows of members with changes, or of all; cuts each list after `most` characters."""
+    """Returns a row for each member that the round changes (`everything`: for each member); lists
+    of partitions are cut after `most` characters.
+    """
     rows, changing = [], changing_members(one)
     for who in _members(one):
         if everything or who in changing:
@@ -212,7 +214,7 @@ def _print_standby(standby: Delta, names: Mapping[str, str], *, everything: bool
 
 
 def quiet_notes(one: Round) -> list[str]:
-    """Returns sentences on members without changes: how many keep partitions, how many are idle."""
+    """Returns clauses on members without changes: how many keep partitions, how many are idle."""
     quiet = {*_members(one)} - changing_members(one)
     idle = len(quiet - _with_some(one.kept))
     kept, notes = len(quiet) - idle, []
@@ -247,7 +249,7 @@ def _print_guesses(plan: RebalancePlan, *, everything: bool) -> None:
 
 
 def _print_samples(samples: Samples, names: Mapping[str, str], *, everything: bool) -> None:
-    """Prints the partitions whose owners at the end differ between samples."""
+    """Prints the partitions whose last owner is not the same in all samples."""
     if samples.throws:
         both = samples.draws + len(samples.throws)
         failing = f"{len(samples.throws)} of {counted(both, 'sample')}"
@@ -265,7 +267,7 @@ def _print_samples(samples: Samples, names: Mapping[str, str], *, everything: bo
 
 
 def _ends_of(tp: TopicPartition, samples: Samples, names: Mapping[str, str]) -> str:
-    """Returns how often a partition moves, and its most frequent owners when the samples end."""
+    """Returns how often a partition moves in the samples, and its most frequent last owners."""
     ends = ", ".join(
         f"{names.get(member_id, member_id)} in {count}"
         for member_id, count in samples.ends[tp].most_common(4)

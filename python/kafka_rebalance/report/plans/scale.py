@@ -43,7 +43,9 @@ def print_scaled(found: Sequence[Scaled]) -> None:
 
 
 def _answer(found: Sequence[Scaled]) -> str:
-    """Returns how many groups need fewer members, gain from more, or gain from another assignor."""
+    """Returns a sentence: how many groups need fewer members, gain from more, or gain from another
+    assignor.
+    """
     spare = {one.group_id: one for one in found if not one.now.useful}
     more = {one.group_id for one in found if one.now.members < max(one.worth, default=0)}
     worse = [one.group_id for one in found if one.now.possible < one.now.fullest]
@@ -78,7 +80,9 @@ def scale_page(scaled: Scaled) -> str:
 
 
 def _steps(scaled: Scaled) -> list[Count]:
-    """Returns three counts: the smallest that is as good as now, the present, the next useful."""
+    """Returns up to three counts: the smallest that is as good as the present one, the present one,
+    the next useful one.
+    """
     worth = [one for one in scaled.counts if one.useful]
     as_well = [one for one in worth if one.members < scaled.members and not scaled.now.useful]
     return [*as_well[-1:], scaled.now, *[one for one in worth if one.members > scaled.members][:1]]

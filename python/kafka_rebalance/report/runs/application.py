@@ -17,7 +17,9 @@ _MOST_ROWS, _MOST_LAGS = 20, 6
 
 
 def summary(plan: ApplicationPlan, run: Run) -> str:
-    """Returns a sentence: when it is stable, which processes are idle, which warm-ups never end."""
+    """Returns a sentence: when the application is stable, which processes are idle, which warm-ups
+    never end.
+    """
     course, sums = plan.likeliest, measure.totals(run)
     probings = "without a probing rebalance"
     if course.probings:

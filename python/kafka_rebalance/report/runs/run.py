@@ -52,7 +52,9 @@ def print_comparison(runs: Mapping[str, Run]) -> None:
 
 
 def summary_of(runs: Mapping[str, Run]) -> str:
-    """Returns the title, then the summary of one run, or a sentence that ranks several."""
+    """Returns the title, then the summary of the run or, of several runs, a sentence that ranks
+    them.
+    """
     first, *others = runs.values()
     if not others:
         return f"{first.title}: {first.summary}"
@@ -119,7 +121,9 @@ def _print_assumed(runs: _Runs) -> None:
 
 
 def chapter_columns(run: Run) -> list[str]:
-    """Returns the headings; "no target s": seconds until the heartbeat that computes a target."""
+    """Returns the headings of `chapter_rows`; "no target s" are the seconds until the heartbeat
+    that computes a target.
+    """
     numbers = ["epoch", "targets", "no target s"] if run.has_epochs else ["generation", "rounds"]
     return ["at s", "because", *numbers, "took s", unread(run.held), "members that stopped"]
 
@@ -169,7 +173,9 @@ def print_totals(runs: Mapping[str, Run]) -> None:
 
 
 def _figures(held: str) -> list[tuple[str, str, Shown]]:
-    """Returns the columns of totals: title, field of `Totals`, text. Tasks have no records."""
+    """Returns the columns of totals: title, field of `Totals`, function that shows its value. If
+    tasks are held, no column counts records.
+    """
     return [
         ("rebalances", "rebalances", str),
         ("moves", "moves", str),
@@ -197,7 +203,7 @@ def _print_settled(
     *,
     by_event: bool,
 ) -> None:
-    """Prints the time to settle after each event, named in at most `most` characters.
+    """Prints the time to settle after each event; the event's name is cut to `most` characters.
 
     A row is an event (`by_event`), or a run. Events at one time count as one.
     """
@@ -220,8 +226,8 @@ def settled_text(one: Part[int | None]) -> str:
 
 
 def _not_stable(rebalances: int | None) -> str:
-    """Returns why a group has not become stable before the next event. If there was no rebalance,
-    there is none to wait for: a static member that is away causes none.
+    """Returns why no time until the group was stable is known. Without a rebalance, there is
+    nothing to wait for: a static member that is away causes none.
     """
     return "not yet" if rebalances else "no rebalance"
 

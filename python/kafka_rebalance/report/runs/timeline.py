@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Computes the picture of a run: who held each partition when, and how many had no holder.
+"""Computes the picture of a run: who held each partition when, and how many partitions had no
+holder.
 
 Each partition has a row. If there are too many partitions, each member has a row instead, with the
 number of partitions that it holds.
@@ -17,7 +18,7 @@ from kafka_rebalance.simulator.measure import unheld, unworked
 from kafka_rebalance.simulator.run import Run
 
 _QUIET_MS = 20_000  # a longer time without events is cut out of the axis
-_MARGIN = 0.06  # the margin as a share of the busy time; it is at least 2.5 s
+_MARGIN = 0.06  # the margin on each side, as a share of the busy time; at least 2.5 s
 _CUT, _CUTS = 0.02, 0.3  # shares of the axis's width: of each cut; of all cuts, at most
 _STEPS_S = (0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1_200, 3_600)
 

@@ -4,7 +4,8 @@
 Text that is too long continues on the next line, after a word. Figures, such as `6 (2)`, stay on
 one line: their headings are wrapped instead. If that is not enough, the first cell of each row gets
 a line of its own, so that names can be copied; then further names share this line. If the table is
-still too wide, words are broken: after a sign (`-`, `_`, `.`, `/`, `:`, `,`), else anywhere.
+still too wide, words are broken: after a punctuation mark (`-`, `_`, `.`, `/`, `:`, `,`), or else
+anywhere.
 """
 
 import os
@@ -52,8 +53,10 @@ def print_filled_table(
     names: int = 1,
     empty: Sequence[str] = ("",),
 ) -> None:
-    """Prints a table without its columns of `empty` cells; only those in `right` are right-aligned.
-    `whole` and `names` as in `print_table`.
+    """Prints a table without the columns in which all cells are in `empty`; only the columns in
+    `right` are right-aligned.
+
+    `whole` and `names` are as in `print_table`.
     """
     filled = [i for i in range(len(columns)) if any(row[i] not in empty for row in rows)]
     print_table(
@@ -106,7 +109,7 @@ class _Layout(NamedTuple):
 
 
 def _layout(by_column: Sequence[Sequence[str]], room: int, *, whole: bool, names: int) -> _Layout:
-    """Returns the first layout that fits; the fewer cells it breaks, the earlier it is tried."""
+    """Returns the first layout that fits; layouts that break fewer cells are tried earlier."""
 
     def longest(pieces: Callable[[str], list[str]]) -> list[int]:
         each = [_length([p for cell in one for p in pieces(cell)]) for one in by_column]

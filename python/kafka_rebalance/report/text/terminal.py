@@ -31,7 +31,7 @@ _STYLED = re.compile("(\x1b\\[(?:1|31)m)(.*?)(\x1b\\[0m)", re.DOTALL)
 
 
 def columns(stream: TextIO | None = None) -> int:
-    """Returns COLUMNS, or the width of the stream's terminal (default: standard output); else 0."""
+    """Returns COLUMNS, else the width of the stream's terminal (default: stdout's), else 0."""
     given = os.environ.get("COLUMNS", "")
     try:
         found = int(given) if given.isdecimal() else 0
@@ -85,7 +85,7 @@ class ShownStream:
 
 
 class _ShownBytes:
-    """The binary stream of a `ShownStream`, for JSON lines: no name in it contains a line break."""
+    """The binary stream of a `ShownStream`, for JSON lines: JSON escapes a line break in a name."""
 
     def __init__(self, own: Any, decoder: codecs.IncrementalDecoder) -> None:
         self._own, self._decoder = own, decoder
@@ -104,7 +104,7 @@ class _ShownBytes:
 
 @contextmanager
 def shown_streams() -> Iterator[None]:
-    """Replaces the standard streams with streams that escape; a closed one with the null device."""
+    """Replaces the standard streams with ones that escape, a closed one with the null device."""
     before = sys.stdin, sys.stdout, sys.stderr
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         # A closed stream (`>&-`) is None. The null device takes its place, stdin first: an open
@@ -146,7 +146,9 @@ def item_progress(what: str) -> Iterator[Callable[[int, int], None]]:
 
 @contextmanager
 def progress_bar(what: str, total: int) -> Iterator[Callable[[int], None]]:
-    """Shows a bar if standard error is a terminal; call the yielded function with what is done."""
+    """Shows a bar if standard error is a terminal; call the yielded function with the number of
+    items done.
+    """
     if not sys.stderr.isatty():
         yield lambda _: None
         return

@@ -130,6 +130,15 @@ def test_a_member_that_was_frozen_after_its_last_poll_joins_again() -> None:
     _check_laws(475610588)
 
 
+def test_a_downgrade_loses_its_rebalance_with_its_coordinator() -> None:
+    """The classic member keeps its six partitions; nobody reads the others until the end."""
+    _check_laws(135754111)
+    run = simulate(drawn(135754111))
+    assert run.rebalances[-1].is_cut_off
+    held = [one.member for one in run.holds if one.to_ms == run.until_ms]
+    assert held == ["keeper"] * 6
+
+
 def test_the_scenarios_have_epochs_and_removed_members() -> None:
     epochs, lost = map(sum, zip(*map(_check_laws, range(8)), strict=True))
     assert epochs > 3 * 8
@@ -203,7 +212,13 @@ def _check_the_end(scenario: Scenario, run: Run, seed: int) -> None:
     assert all(one.to_ms is not None and one.to_ms <= bound for one in run.rebalances), seed
     holders = sorted(hold.partition for hold in run.holds if hold.to_ms == run.until_ms)
     there = {hold.partition for hold in run.holds} | {gap.partition for gap in run.gaps}
-    assert holders == sorted(there), seed
+    # A downgrade writes the classic group, and only then starts its rebalance in memory. A
+    # coordinator that moves before the rebalance ends loses it, and nothing starts another one
+    # (GroupMetadataManager.convertToClassicGroup, onLoaded).
+    if config.is_classic and run.rebalances[-1].is_cut_off:
+        assert set(holders) <= there, seed
+    else:
+        assert holders == sorted(there), seed
 
 
 def _check_replay(scenario: Scenario, journal: list[Entry], seed: int) -> None:

@@ -74,8 +74,9 @@ fn group_of<'py>(
     Ok(Some(fields.into_iter().chain([interned]).collect()))
 }
 
-/// Converts a Python object to a value as from JSON; None if it holds types that JSON lacks, or a
-/// number that the Python module reads in another way: above 64 bits, or not finite.
+/// Converts a Python object to the value that its JSON would give; None if it holds types that JSON
+/// lacks, or a number that the Python module reads in another way: one beyond signed 64 bits, or
+/// one that is not finite.
 fn parsed(object: &Object, texts: &mut Texts, nested: u32) -> Option<Value> {
     let nested = nested.checked_sub(1)?;
     if let Ok(text) = object.cast_exact::<PyString>() {

@@ -280,7 +280,9 @@ def checked_given(given: Mapping[str, Any]) -> None:
 def read_replay(
     group_id: str, line: Any, settings: Mapping[str, Any], *, engine: Engine = "rust"
 ) -> Replay:
-    """Replays the last call of the field `application` of a line; `settings` override the line's.
+    """Replays the leader's last assignment, which a line's field `application` describes.
+
+    `settings` override those of the line.
 
     Errors   GroupError for a bad field or setting, or if the topology cannot be inferred.
     """

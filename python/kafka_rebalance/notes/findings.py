@@ -10,6 +10,8 @@ member may be idle on purpose.
     error      records that nobody reads, or a member cannot do its work
     warning    the group works, but worse than it could, or may not work after the next change
     info       a temporary state, or a fact that has a cost
+
+Notes on a plan have no severity; the text of the worst begins with WARNING.
 """
 
 from collections.abc import Collection, Mapping, Sequence

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Lists the assignors that each kind of group can run; no change turns one kind into another.
+"""The kinds of groups, and the assignors that each can run; no change makes one kind into another.
 
 A consumer group runs an assignor of the leader (classic protocol) or consumer/… (KIP-848), and
 `SwitchProtocol` changes its protocol. A share group runs share/… (KIP-932), a streams group runs

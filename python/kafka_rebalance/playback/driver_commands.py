@@ -284,7 +284,7 @@ def topic_id(text: str) -> Uuid:
     return most, least
 
 
-# Maps an op to the function that reads an action on the broker.
+# Op -> the function that makes a command into an action on the broker.
 ACTIONS: dict[str, Callable[[VirtualBroker, Json], Step]] = {
     "advance": _advance,
     "topics": _change_topics,

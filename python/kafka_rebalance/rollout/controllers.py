@@ -151,7 +151,10 @@ class Rolled:
         return ended
 
     def _create(self, now_ms: int, replaces: int | None = None) -> int:
-        """Creates a pod; returns when it is available. Probes begin at random in their periods."""
+        """Creates a pod. Returns the time in ms at which it becomes available.
+
+        Probes begin at random times in their periods.
+        """
         runs = ready = now_ms + self._varied(self.assumed.pod_start_ms)
         joins = runs + self._varied(self.assumed.start_up_ms)
         for probe in self.workload.probes:

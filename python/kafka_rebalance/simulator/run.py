@@ -62,7 +62,7 @@ class Run(Frozen):
     `held` is the noun for the things that members hold: partition or task. `assumed` is a line of
     text with the assumed costs. `empty_handed` lists (member, time) of each empty assignment.
     `joined_ms` is when the last member of the start-up joined, with the consumer protocol; else 0.
-    `of_seeds` is a sentence about the choice if the run is one of several seeds (`median_seed`).
+    `of_seeds` says why this run's seed was chosen if several were tried (`median_seed`); else "".
     """
 
     title: str

@@ -264,7 +264,7 @@ class Scenario(Message):
         check_fields(self, *others)
 
     def _check_growth(self) -> None:
-        """Checks the changes of topics, in the order of time."""
+        """Checks the changes to topics, in chronological order."""
         partitions = {name: topic.partitions for name, topic in self.topics.items()}
         in_order = sorted(enumerate(self.happenings), key=lambda each: each[1].at_ms)
         created = {one.topic for one in self.happenings if one.kind is Kind.CREATE_TOPIC}

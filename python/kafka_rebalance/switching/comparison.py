@@ -200,8 +200,8 @@ def compare(
 
     Without changes, this plans the next rebalance of the present group. The group runs the
     `assignor` in its line: if `leader_library` is librdkafka, librdkafka's assignors are compared,
-    too, but replace none. The command `compare` replaces the group's assignor by the assignor of
-    the leader's library, which `plans_by_leader` names.
+    too, but none of them replaces the group's own. The command `compare` first replaces it by that
+    of the leader's library: the first assignor in `plans_by_leader` that has a plan.
 
     Errors   GroupError at `changes[i]` for a change that does not fit the group; at `assignor` if
              the group's own assignor is unknown, for example that of Kafka Streams; at

@@ -26,8 +26,8 @@ pub struct Changed<'v, 'g, 'a> {
     are_sound: bool,
     /// By topic: the last member that gained a partition of it.
     gainer: Vec<MemberId>,
-    /// By topic: its index in the list of kept runs of the last member that keeps one of its
-    /// partitions.
+    /// By topic: the index of its run among the kept runs of the last member that kept a partition
+    /// of it.
     place: Vec<u32>,
 }
 

@@ -24,8 +24,8 @@ def in_table_order(
 ) -> list[Member]:
     """Returns `members` (newest first) in the order of the broker's table.
 
-    The table once held `most` members. `has_joined` is False until the record of the first member
-    replaces its entry in the table.
+    The table once held `most` members. `has_joined` is False if the newest member is in the table,
+    but its first record has not replaced that entry yet.
     """
     slots = SMALLEST
     while max(len(members) + has_joined, most + 1) * LOAD > slots:

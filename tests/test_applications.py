@@ -165,7 +165,7 @@ def _ends(one: Any) -> list[dict[str, ThreadTasks]]:
 def test_a_join_goes_as_recorded(engine: Engine) -> None:
     """The change and two probing rebalances, all threads each."""
     joined = _replayed(JOINED)
-    run = running(_replayed(FIRST), engine=engine)
+    run = running(_replayed(FIRST), lambda *_: 0, engine=engine)
     new = [one for one in joined.application.threads if one.member_id not in run.tasks]
     run.join(
         one._replace(owned_partitions=(), info=one.info._replace(task_offset_sums=()))

@@ -177,8 +177,8 @@ def plan_application(
     new_values = checked_settings(new_settings or {}, "new_settings")
 
     def course(new: Uuid | None, probability: float, *, is_quick: bool = False) -> Course:
-        run = running(replay, new, is_quick=is_quick, engine=engine)
-        run.restore = partial(_restore, restore_rate, write_rate)
+        restore = partial(_restore, restore_rate, write_rate)
+        run = running(replay, restore, new, is_quick=is_quick, engine=engine)
         played = _Played(group, run, session_ms)
         own = run.application.settings._replace(**new_values)
         if settings_first:

@@ -108,8 +108,8 @@ class Running:
     `behind` holds the records between a copy of a task's state and the end of its changelogs.
     `owners` holds the process of each active task after the last call, even if this process has
     left since; `ended` are the active tasks of threads that have left. `restore` plays how copies
-    catch up; by default, all do before the next probing rebalance. `pauses` are the processes that
-    were away without a rebalance: each with its time away in ms, and the number of earlier calls.
+    catch up. `pauses` are the processes that were away without a rebalance: each with its time away
+    in ms, and the number of earlier calls.
     """
 
     application: Application
@@ -118,10 +118,10 @@ class Running:
     tasks: dict[str, ThreadTasks]
     behind: dict[Place, int]
     running: set[Place]
+    restore: Restore
     new: Uuid | None = None
     is_quick: bool = False
     engine: Engine = "rust"
-    restore: Restore = lambda *_: 0
     calls: list[Call] = field(default_factory=list)
     owners: dict[TaskId, str] = field(default_factory=dict)
     ended: list[TaskId] = field(default_factory=list)
@@ -267,7 +267,12 @@ class Running:
 
 
 def running(
-    replay: Replay, new: Uuid | None = None, *, is_quick: bool = False, engine: Engine = "rust"
+    replay: Replay,
+    restore: Restore,
+    new: Uuid | None = None,
+    *,
+    is_quick: bool = False,
+    engine: Engine = "rust",
 ) -> Running:
     """Returns the application as it runs now (see "Assumed" above); `new` is a process to join."""
     application, topology = replay.now, replay.topology
@@ -282,6 +287,8 @@ def running(
         for task in {*tasks[one.member_id].all()} & ends.keys():
             place = one.info.process_id, task
             behind[place] = behind.get(place, ends[task]) if place in warming else 0
-    found = Running(application, topology, ends, tasks, behind, set(), new, is_quick, engine)
+    found = Running(
+        application, topology, ends, tasks, behind, set(), restore, new, is_quick, engine
+    )
     found.wait(0, lambda behind, _: behind)
     return found

@@ -2,7 +2,7 @@
 """Plays the rebalances of a Connect cluster: the work of each worker, and the leader's memory."""
 
 from collections.abc import Collection, Mapping
-from dataclasses import field
+from dataclasses import KW_ONLY, field
 
 from kafka_rebalance.assignors.connect.engines import assign_eager, handle
 from kafka_rebalance.assignors.connect.incremental import ConnectSpec, Memory, Result
@@ -51,6 +51,7 @@ class ConnectCluster(Mutable):
     revoked.
     """
 
+    _: KW_ONLY
     eager: bool
     max_delay_ms: int
     own_order: bool = False

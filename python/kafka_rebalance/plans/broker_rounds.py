@@ -139,8 +139,7 @@ def _round(
     # 3.
     given_up = {tp for owned in delta.revoked.values() for tp in owned}
     reading = {one: owned for one, owned in delta.kept.items() if one not in eager}
-    if shares_partitions(name) and not assigns_tasks(name):
-        given_up = set()  # nobody waits for a revocation
+    nobody_waits = shares_partitions(name) and not assigns_tasks(name)
     return Round(
         group=group,
         assignor=name,
@@ -149,7 +148,7 @@ def _round(
         held=held,
         assignment=answer,
         delta=delta,
-        withheld=gained_of(delta, given_up),
+        withheld=Assignment.of({}) if nobody_waits else gained_of(delta, given_up),
         unavailable=without_reader(group, Assignment.of(reading)),
     )
 

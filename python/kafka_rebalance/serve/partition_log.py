@@ -10,7 +10,7 @@ log, or its transaction is open; a real broker knows it for a day.
 
 import asyncio
 from bisect import bisect_left
-from collections.abc import Awaitable, Callable, Iterable, Iterator
+from collections.abc import Awaitable, Callable, Collection, Iterator
 from itertools import islice
 from operator import attrgetter
 from typing import TypeVar
@@ -55,7 +55,7 @@ class Waiter(asyncio.Event):
     async def until(
         self,
         attempt: "Callable[[Waiter], Awaitable[_T | None]]",
-        watched: "Iterable[set[Waiter]]",
+        watched: "Collection[set[Waiter]]",
         wait_s: float,
     ) -> _T | None:
         """Calls `attempt` now, and each time this event is set, until it returns a result. Returns

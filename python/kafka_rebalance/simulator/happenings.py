@@ -267,8 +267,9 @@ class Happenings(Mutable):
             self._move(event.for_ms)
         if self.cluster.is_reachable():
             self.metadata.refresh_soon()  # clients of the lost broker ask another broker
+        unread = set(dark)
         for process in self.processes.values():
-            if dark and set(dark).issuperset(process.held):
+            if unread and unread.issuperset(process.held):
                 self.known_absences.append(Absence(process.name, now_ms, back))
 
     def _come_back(self, event: Happening, dark: tuple[str, ...]) -> None:

@@ -262,5 +262,5 @@ def _reconciled(
 
 
 def _owned(request: wire.StreamsGroupHeartbeat) -> GroupTasks | None:
-    sent = [task_set(role) for role in request.roles if role is not None]
-    return GroupTasks(*sent) if sent else None  # all or none are sent
+    sent = [role for role in request.roles if role is not None]
+    return GroupTasks(*map(task_set, sent)) if len(sent) == len(request.roles) else None

@@ -20,11 +20,11 @@ help: ## list the targets
 demo: need-python need-cargo need-java $(if $(wildcard $(VENV)/built),$(VENV)/built,$(VENV)/demo-built) ## build, install into .venv, run the main job on a captured sample
 	$(BIN)/kafka-rebalance demo
 
-# Tests of brokers mostly wait, so a run of all tests has more processes than two cores.
+# Tests of brokers and clients mostly wait, so there are more processes than two cores.
 # A test that hangs is named, with the line at which it waits, instead of holding up the whole run.
 PYTEST = $(BIN)/python -m pytest -q --timeout 900 -n
-quick: need-python need-cargo $(VENV)/built ## the tests that start no process, on few fixed seeds (two minutes)
-	$(PYTEST) $(or $(WORKERS),2)
+quick: need-python need-cargo $(VENV)/built ## the tests that start no process, on few fixed seeds (three minutes)
+	$(PYTEST) $(or $(WORKERS),3)
 
 # Laws draw fresh seeds, and print the first; `make test FIRST_SEED=N` draws those from N on.
 test: need-python need-cargo need-java $(VENV)/built ## all tests but `make frames`; those against Kafka's own classes need Maven

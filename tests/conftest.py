@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import shutil
 import signal
@@ -100,6 +101,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if tiers.is_quick_run(config):
         config.hook.pytest_deselected(items=[one for one in items if not tiers.is_quick(one)])
         items[:] = filter(tiers.is_quick, items)
+
+
+def pytest_collection_finish() -> None:
+    """Spares each later collection of garbage the objects of thousands of tests."""
+    gc.collect()
+    gc.freeze()
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> scheduler.Scheduler:

@@ -241,6 +241,6 @@ def _read(files: Iterable[Split]) -> Iterator[tuple[str | None, str, dict[str, A
                     text = line.decode().rstrip("\r\n")
                     group = json.loads(text)
                 except (ValueError, RecursionError):
-                    continue  # the answer of such a line is an error
+                    continue  # the answer to such a line is an error
                 if isinstance(group, dict):
                     yield file.cluster, text, group

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs a scenario (a TOML file, or the name of a ready one) and prints every rebalance, with the
-time that partitions had no reader.
+"""Runs a scenario (a TOML file, or a ready one by its name) and prints every rebalance, with the
+time during which partitions had no reader.
 """
 
 import argparse

@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """The options `--weights` and `--capacity`: the sources of the loads of partitions and members.
 
-load     records a second that arrive, and the lag divided by `CATCH_UP_S`
+load     records a second that arrive, plus the lag divided by `CATCH_UP_S`
 rate     records a second that arrive: the ends of the partitions are read twice
 lag      records not yet consumed
-FILE     lines of `group/given_weights.py`
+FILE     lines in the format of `group/given_weights.py`, the only source of capacities
 
-The first three read a live cluster, and one group. Measured weights have two significant digits:
-noise must not move a partition. A partition whose end or offset is unknown has no weight.
+`load`, `rate` and `lag` are measured on a live cluster, for one group. Measured weights have two
+significant digits: noise must not move a partition. A partition has no weight if its end is unknown
+or, for `lag`, its committed offset; `load` counts an unknown lag as 0.
 """
 
 import argparse

@@ -2,8 +2,9 @@
 """Checks regular expressions and matches topic names, as RE2/J does, in linear time.
 
 RE2/J has no look-around, no back references and no possessive or atomic groups: it refuses them.
-It knows `\\z`, `\\Q…\\E` and POSIX classes such as `[[:alpha:]]`, which are translated. A pattern
-matches if it matches the whole name.
+It knows `\\z`, `\\Q…\\E` and POSIX classes such as `[[:alpha:]]`, which are translated; the parser
+of `re` reads the result, and a `LinearMatcher` runs it. A pattern matches if it matches the whole
+name.
 
 Differs  Unicode classes (`\\p{…}`), `\\C` and the flag `U` are refused here; RE2/J accepts them.
          So are patterns of more than 10,000 states, such as `((a{100}){100}){100}`.

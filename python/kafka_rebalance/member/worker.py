@@ -2,8 +2,8 @@
 """A Connect worker (see `group_member`): it reports, leads, starts and stops connectors and tasks.
 
     prepare     an eager worker stops everything, an incremental one nothing
-    protocols   reports the newest configuration's offset, and from version 1 on the assigned work
-    lead        runs the eager or the incremental assignor on the newest configuration
+    protocols   reports the newest configuration's offset and, from version 1 on, the assigned work
+    lead        runs the eager or the incremental assignor on the configuration that is named below
     take        stops revoked work
     settle      starts new work when the worker has read the leader's configuration; joins again
                 after a revocation, for a newer configuration, or when the leader's delay is over

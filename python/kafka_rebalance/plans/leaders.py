@@ -270,8 +270,8 @@ def _after_switches(
 
 
 def _of_library(group: GroupSpec, name: str, change: Change) -> Change:
-    """Returns the change for a plan under the assignor `name`; if all members run librdkafka, a
-    switch to an assignor becomes a switch to librdkafka's class.
+    """Returns the change for a plan under the assignor `name`. If `name` is librdkafka's and all
+    members run librdkafka, a switch to X becomes a switch to `librdkafka/X`, if that exists.
     """
     only = all(library(group, member) == "librdkafka" for member in group.members)
     if not isinstance(change, SwitchAssignor) or library_of(name) != "librdkafka" or not only:

@@ -99,8 +99,8 @@ class FleetReport(Frozen):
         return ". ".join(said) + "."
 
     def _named(self, figure: str, groups: int = 0) -> str:
-        """Names the groups worst in this figure, with counts if it counts partitions; then `N
-        more`.
+        """Returns the names of the worst groups by this figure, then `N more` of all `groups`.
+        Each name has its count if the figure counts partitions.
         """
         found = self.named.get(figure, ())
         count = figure in ("waiting", "unavailable")

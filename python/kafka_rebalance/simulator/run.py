@@ -61,7 +61,7 @@ class Run(Frozen):
 
     `held` is the noun for the things that members hold: partition or task. `assumed` is a line of
     text with the assumed costs. `empty_handed` lists (member, time) of each empty assignment.
-    `joined_ms` is when the last member of the start-up joined, with the consumer protocol; else 0.
+    `joined_ms` is when the last member of the start-up joined; 0 without the consumer protocol.
     `of_seeds` says why this run's seed was chosen if several were tried (`median_seed`); else "".
     """
 
@@ -112,7 +112,7 @@ def start_up_until_ms(scenario: Scenario) -> int:
 
 
 def joined_ms(scenario: Scenario, first_joins: Mapping[str, int]) -> int:
-    """Returns when the last member of the start-up joined, with the consumer protocol; else 0.
+    """Returns when the last member of the start-up joined; 0 without the consumer protocol.
 
     `first_joins` maps each member to the time at which it first got an answer to a join.
     """

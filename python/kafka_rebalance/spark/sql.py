@@ -67,7 +67,7 @@ def assign_udf(
     """
     known(assignor)
     if (active := SparkSession.getActiveSession()) is not None:
-        use_this_python(active)  # spark.udf.register stores the workers' Python
+        use_this_python(active)  # before spark.udf.register, which stores this path
     more = [] if assignor is not None else ["assignor"]
     names = ["group_id", "topics", "members", *more]
     udf = _column("assign", more, OUTPUT_SCHEMA, assignor, max_partitions)

@@ -140,8 +140,8 @@ class Comparison(Frozen):
     @property
     def migration(self) -> Migration | None:
         """Plays the migration to the recommended assignor. Returns None if there is nothing to
-        change, if the group needs `switch_protocol` instead, or if an assignor throws in a
-        rebalance of the migration (librdkafka's kills the leader), which `summary` then says.
+        change, if the group needs `switch_protocol` instead, or if the leader dies in a rebalance
+        of the migration because its assignor throws; then `summary` names this.
         """
         old, new = self.group.assignor, self.recommended
         if old is None or new is None or self.switch_protocol is not None:

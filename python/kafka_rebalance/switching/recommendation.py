@@ -135,7 +135,9 @@ def _why_not(group: GroupSpec, assignor: str) -> str:
 
 
 def _is_alike(group: GroupSpec, assignor: str) -> bool:
-    """Returns whether members that can run the group's own assignor can also run `assignor`."""
+    """Returns whether `assignor` may stand beside the group's own: it is of the same library or of
+    this project, or a plug-in replaces a Python library's class. `lacking_clients` says who has it.
+    """
     own = group.assignor or ""
     if library_of(assignor) == library_of(own):
         return True

@@ -300,7 +300,7 @@ def _set(name: str, value: Any) -> Edit:
 
 
 def read_topics(group: GroupSpec) -> set[str]:
-    """Returns the topics to which a member subscribes."""
+    """Returns the topics to which at least one member subscribes."""
     return {name for member in group.members for name in member.topics}
 
 

@@ -98,7 +98,8 @@ impl Lots {
     }
 }
 
-/// By rack id, and by member: the numbers of the racks. Only racks of members have a number.
+/// Returns the numbers of the racks by rack id, and by member. A rack without a member has
+/// `NO_RACK`; all racks have it if `racks` is false.
 fn numbered_racks(group: &GroupSpec, racks: bool) -> (Vec<Rack>, Vec<Rack>) {
     let mut ids = ascending(group.members.iter().filter_map(|m| m.rack));
     ids.sort_by(|&a, &b| compare_names(group.rack_names[a as usize], group.rack_names[b as usize]));

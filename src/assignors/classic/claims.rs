@@ -164,8 +164,8 @@ pub fn settle<'g, 'a>(
     for i in 0..claims.members.len() {
         let m = claims.members[i];
         let topics = group.subscription(m);
-        // 3. Compare the list with the reference: the topics of the first non-empty list. A list
-        // that equals the list before it needs no test if that one was tested. The first list
+        // 3. Compare the list with the reference: the topics of the first non-empty list. No
+        // list needs a test if it equals the previous member's, and that was tested. The first list
         // itself is not tested, although it may repeat a topic.
         let same = i > 0 && group.same_subscription(claims.members[i - 1], m);
         if reference.is_empty() {

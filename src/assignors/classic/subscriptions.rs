@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Mirror of `subscriptions.py`: the orders in which a leader visits members and topics.
+//! Mirror of `subscriptions.py`: the order in which a leader visits topics. And the subscribers of
+//! each topic, and a table of who subscribes to what.
 
 use std::borrow::Cow;
 

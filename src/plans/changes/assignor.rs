@@ -53,8 +53,8 @@ fn member_ids(group: &Draft) -> Vec<String> {
 }
 
 /// A switch from `old` to `new`. `left` holds the ids of the members that have not restarted yet.
-/// If `was_eager`, they also list an eager assignor. If `one_name`, both assignors have one name in
-/// JoinGroup: then the leader's library decides which of the two computes the answer.
+/// If `was_eager`, they also list an eager assignor. If `one_name`, both assignors have the same name
+/// in JoinGroup: then the leader's library decides which of the two computes the answer.
 struct Switch {
     old: Assignor,
     new: Assignor,

@@ -33,7 +33,7 @@ class Verb(NamedTuple):
 
 
 class Change(ABC):
-    """A change of a group. `str(change)` is its text for the command line.
+    """A change to a group. `str(change)` is its text for the command line.
 
     This text parses to an equal change, unless a name in it contains a comma or is `*`.
     """

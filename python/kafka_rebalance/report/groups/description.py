@@ -82,7 +82,7 @@ def finding_text(finding: Note, names: Mapping[str, str]) -> str:
 
 
 _LIBRARIES = {"java": "Java", "python": "kafka-python or aiokafka"}
-_JAVAS_BYTES = "Java or plug-in"  # this project's plug-ins of Python libraries send Java's bytes
+_JAVAS_BYTES = "Java or plug-in"  # our plug-ins for Python send the bytes of the Java client
 
 
 def _library(member: Member, group_id: str) -> str:

@@ -162,14 +162,18 @@ def test_no_label_names_a_member(monkeypatch: pytest.MonkeyPatch) -> None:
     assert labels <= known | {"bound", "figure", "assignor", "severity"}
 
 
-def test_records_from_before_are_not_counted_but_known() -> None:
+def test_records_from_before_are_not_counted_but_known(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A group that has been empty for a week has no reader now, but its week is not counted."""
     read = records(VECTORS / "kafka-4.4.0" / "records.jsonl.gz")
+    monkeypatch.setattr(exporter_module, "_now_ms", lambda: read[-1].timestamp_ms + 7 * 86_400_000)
     exporter = Exporter("")
     last = {one.partition: one.offset for one in read}
     exporter.followed.log.old_before.update({one: end + 1 for one, end in last.items()})
     exporter.followed.take(read)
     assert values(exporter, "rebalances_total") == []
     assert len(values(exporter, "generation")) > 5
+    assert max(values(exporter, "unread_partitions")) > 5
+    assert {*values(exporter, "unread_partition_seconds_total")} == {0}
 
 
 def test_a_storm_is_a_pattern_until_it_has_passed(monkeypatch: pytest.MonkeyPatch) -> None:

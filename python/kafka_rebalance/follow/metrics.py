@@ -105,9 +105,12 @@ class GroupMetrics:
         row, values, self.changed = one.row, self.values, True
         if row.generation_id >= 0:
             values["generation", ""] = row.generation_id
-        self._follow_unread(one)
         if not row.is_rebalance:
             return
+        if not is_old:
+            self._follow_unread(one)
+        elif self.members is None:  # not described yet; the time counts from now on
+            self.unread = UnreadTime(0 if row.members else self.partitions, now_ms)
         since_ms, recent = now_ms - 6 * WINDOW_MS, [*self.recent[1 - _MOST_RECENT :], row]
         self.recent = [each for each in recent if each.time_ms >= since_ms]
         newest = [each for each in self.recent if each.time_ms >= now_ms - 2 * WINDOW_MS]

@@ -75,8 +75,8 @@ use balance::balanced::{self, OBJECTIVE, Objective};
 use balance::weighted::{self, OPTIONS, Options};
 use classic::{cooperative_sticky, range, round_robin, sticky};
 
-/// The built-in assignors, in the order in which help texts and messages list them: first Kafka's
-/// Java client's, then librdkafka's, this project's, and the brokers'.
+/// The built-in assignors, in the order in which help texts and messages list them: first those of
+/// Kafka's Java client, then those of librdkafka, of this project and of the brokers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Assignor {
     Range,
@@ -115,8 +115,8 @@ const FOREIGN: [(&str, &str); 4] = [
     ),
 ];
 
-/// Mirror of `registry.IN_PLACE_OF_STREAM`. Only Python reads the field `application`, and runs the
-/// leader of Kafka Streams.
+/// Mirror of `registry.IN_PLACE_OF_STREAM`. Only Python reads the field `application`, from which
+/// it calls the leader of Kafka Streams.
 const IN_PLACE_OF_STREAM: &str = "name no assignor: then its answer is computed from the field \
      application of a line, which `snapshot` writes; bulk.plan_applications plans many lines";
 
@@ -143,8 +143,8 @@ impl Assignor {
         Self::StreamsSticky,
     ];
 
-    /// The name in group lines and result lines. For an assignor of Kafka's Java client, this is
-    /// the protocol name in JoinGroup, for example `roundrobin`.
+    /// Returns the name in group lines and result lines. For an assignor of Kafka's Java client,
+    /// this is the protocol name in JoinGroup, for example `roundrobin`.
     pub fn name(self) -> &'static str {
         match self {
             Self::Range => range::NAME,
@@ -164,7 +164,7 @@ impl Assignor {
         }
     }
 
-    /// The assignor with this name; an error at `assignor` if no built-in assignor has the name.
+    /// Returns the assignor with this name; an error at `assignor` if it is not built in.
     pub fn by_name(name: &str) -> Result<Self, GroupError> {
         if let Some(objective) = balanced::objective_of(name) {
             return objective.map(Self::Balanced);
@@ -203,7 +203,7 @@ impl Assignor {
         sticky || self.is_ours()
     }
 
-    /// Whether this is an assignor of this project, which no client of Kafka has.
+    /// Whether this is an assignor of this project, which no Kafka client contains.
     pub fn is_ours(self) -> bool {
         matches!(self, Self::Balanced(_) | Self::Weighted(_))
     }
@@ -251,13 +251,13 @@ impl Assignor {
         Err(GroupError::new("assignor", problem))
     }
 
-    /// The answer of Kafka's (or librdkafka's) code for a group; an error if that code fails or
-    /// never ends.
+    /// Returns the assignor's answer for a group; an error if Kafka's (or librdkafka's) code fails
+    /// or never ends.
     pub fn assign(self, group: &GroupSpec) -> Result<Assignment, GroupError> {
         self.assign_until(group, &Interrupt::default())
     }
 
-    /// Like `assign`, but an interrupt stops a long computation with an error.
+    /// Like `assign`, but an interrupt stops the clients' sticky assignors with an error.
     pub fn assign_until(
         self,
         group: &GroupSpec,
@@ -286,8 +286,8 @@ impl Assignor {
     }
 }
 
-/// Returns the `forced` assignor or, if it is None, the group's own. Returns an error at `assignor`
-/// if both are None, or if the group's own is not built in.
+/// Returns the `forced` assignor or, if it is None, the group's own; an error at `assignor` if the
+/// group then has none, or one that is not built in.
 pub fn assignor(group: &GroupSpec, forced: Option<Assignor>) -> Result<Assignor, GroupError> {
     match (forced, group.assignor) {
         (Some(assignor), _) => Ok(assignor),

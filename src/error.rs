@@ -20,7 +20,7 @@ pub enum ErrorKind {
     /// A field of the group, or a change, is wrong.
     BadField,
     /// A change names a topic, member, rack or client id that the group does not have, or switches
-    /// to the assignor that it already has.
+    /// to the group's present assignor.
     NotAffected,
     /// A change leaves the group without members: no rebalance follows, and no member reads.
     NoMembersLeft,
@@ -31,7 +31,7 @@ pub enum ErrorKind {
 }
 
 impl GroupError {
-    /// The error of a bad field, or of a change that is wrong.
+    /// Makes the error for a bad field, or for a change that is wrong.
     pub fn new(path: impl Into<String>, problem: impl Into<String>) -> Self {
         Self::of_kind(ErrorKind::BadField, path, problem)
     }
@@ -45,9 +45,9 @@ impl GroupError {
         }
     }
 
-    /// The kind of an error, as the value of the field `error_kind`: `never-ends` or `throws` for a
-    /// failure of the assignor, `no-members` if a change leaves no member, `change` for a change
-    /// that is wrong or does not fit the group, `group` for any other field.
+    /// Returns the kind of an error, as the value of the field `error_kind`: `never-ends` or
+    /// `throws` for a failure of the assignor, `no-members` if a change leaves no member, `change`
+    /// for a change that is wrong or does not fit the group, `group` for any other field.
     pub fn kind_name(&self) -> &'static str {
         match self.kind {
             ErrorKind::NeverEnds => "never-ends",
@@ -63,7 +63,7 @@ impl GroupError {
         Self::of_kind(ErrorKind::NotAffected, "change", problem)
     }
 
-    /// The error of a change that leaves no members; `partitions` partitions then have no reader.
+    /// Makes the error for a change that leaves no members; nobody reads `partitions` partitions.
     pub fn no_members_left(partitions: u64) -> Self {
         let s = if partitions == 1 { "" } else { "s" };
         let problem =
@@ -71,7 +71,7 @@ impl GroupError {
         Self::of_kind(ErrorKind::NoMembersLeft, "change", problem)
     }
 
-    /// The error of a group for which Kafka's class throws; a live leader would fail its rebalance.
+    /// Makes the error for a group for which Kafka's class throws; a live rebalance would fail.
     pub fn assignor_throws(assignor: &str, exception: &str, reason: &str) -> Self {
         let problem = format!("Kafka's {assignor} assignor throws {exception} here: {reason}");
         Self::of_kind(ErrorKind::Throws, "assignor", problem)

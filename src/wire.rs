@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The consumer protocol: subscriptions and assignments (versions 0 to 3), and the sticky
-//! assignors' user data. They are written and read as Kafka's Java classes do, which also read
+//! assignors' user data. They are written and read as by Kafka's Java classes, which also read
 //! names that are not UTF-8.
 //!
 //! ```text
@@ -236,7 +236,7 @@ pub fn encode_sticky_user_data(
     Ok(writer.out)
 }
 
-/// The generation in CooperativeStickyAssignor's user data; -1 if it is unreadable, as in Kafka.
+/// Reads the generation in CooperativeStickyAssignor's user data; -1 if unreadable, as in Kafka.
 pub fn decode_cooperative_user_data(mut data: &[u8]) -> i32 {
     data.try_get_i32().unwrap_or(-1)
 }

@@ -37,7 +37,7 @@ class AssignorThrows(GroupError):
 
     @classmethod
     def dies(cls, assignor: str, reason: str) -> "AssignorThrows":
-        """Returns the error for a group on which a C library's assignor crashes its process."""
+        """Returns the error for a group on which a C library's assignor crashes the leader."""
         return cls("assignor", f"{assignor} kills the leader's process here: {reason}")
 
 
@@ -57,7 +57,7 @@ class NeverEnds(AssignorThrows):
 class NotAffected(GroupError):
     """A change names a topic, member, client or rack that this group does not have.
 
-    Or it switches to an assignor or protocol that the group already uses.
+    Or the change switches to an assignor or protocol that the group already uses.
     """
 
 
@@ -66,7 +66,7 @@ class SwitchRefused(GroupError):
 
 
 NO_MEMBERS = "no-members"
-"""The `error_kind` of `NoMembersLeft` in columns: it counts as a result, not as an error."""
+"""The `error_kind` of `NoMembersLeft` in columns: this kind counts as a result, not as an error."""
 
 
 class NoMembersLeft(GroupError):
@@ -164,7 +164,7 @@ def shown(text: str) -> str:
 
 
 def nearest(name: str, known: Iterable[str], cutoff: float = 0.75) -> str | None:
-    """Returns the known name most like `name`; None if none has a `difflib` ratio of `cutoff`."""
+    """Returns the known name most like `name`; None if no ratio of `difflib` reaches `cutoff`."""
     from difflib import get_close_matches  # imported here: only errors need it
 
     return next(iter(get_close_matches(name, [*known], 1, cutoff)), None)

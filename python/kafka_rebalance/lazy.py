@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Lets a package list its public names in a stub, and imports each when it is first used.
 
-Type checkers read the stub `__init__.pyi`, too: each of its lines is `from X import N as N`.
+Type checkers read the stub `__init__.pyi`, too. Its lines `from X import N as N` are the list.
 """
 
 from collections.abc import Callable
@@ -9,7 +9,7 @@ from importlib import import_module
 
 
 def public(file: object) -> dict[str, str]:
-    """Returns the names in a package's stub, each with its module ("." if it is itself a module).
+    """Returns the names in a package's stub, each with its module ("." if the name is a module).
 
     `file` is the path of the package's `__init__.py`.
     """

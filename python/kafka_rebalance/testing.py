@@ -60,9 +60,10 @@ class RunningBroker:
     `topics` maps names to numbers of partitions. With `stopped_clock`, only `advance` and `kill`
     move the clock; without it, time also passes by itself. A later broker with the same `log_dir`
     continues with the state in its log. With `config`, `initial_delay_ms` has no effect, and
-    members of the consumer protocol send heartbeats every 5 s, not every 0.5 s. With `kafka`, which
-    is "2.8", "3.9" or "4.0", requests are answered in the versions of such an older broker.
-    A client that asks for an unknown topic makes it, with `auto_create` partitions.
+    members of the consumer protocol send heartbeats every 5 s by default, not every 0.5 s. With
+    `kafka`, which is "2.8", "3.9" or "4.0", requests are answered in the versions of such an older
+    broker. If `auto_create` is not 0, a client that asks for an unknown topic creates it with that
+    many partitions.
     """
 
     def __init__(
@@ -130,8 +131,8 @@ class RunningBroker:
 
     @property
     def recovered(self) -> tuple[int, int]:
-        """Returns how many entries the log had when the broker last read it (at the start), and how
-        many bytes of an incomplete last entry were cut off.
+        """Returns how many entries the log contained when the broker last read it, and how many
+        bytes of an incomplete last entry were cut off.
         """
         return self._server.recovered
 
@@ -198,7 +199,7 @@ class RunningBroker:
         lost: bool = False,
         cut_at: int | None = None,
     ) -> None:
-        """Makes answers to one kind of request fail, for example `api` "OffsetCommit".
+        """Disturbs the answers to one kind of request, for example `api` "OffsetCommit".
 
         From now on, requests number `nth` to `nth + times - 1`, of one client or of all, are
         refused with `error`, such as "NOT_COORDINATOR" or 16, and not carried out. Without an
@@ -226,8 +227,8 @@ class RunningBroker:
     def move_coordinator(self) -> None:
         """Makes another broker the coordinator of all groups; clients have to find it.
 
-        It has a port of its own, and reads the groups from `log_dir`. Errors: ValueError without
-        `log_dir`.
+        That broker has a port of its own, and reads the groups from `log_dir`. Errors: ValueError
+        without `log_dir`.
         """
         self._await(self._server.move_coordinator())
 
@@ -240,7 +241,7 @@ class RunningBroker:
         self._call(self._server.reload)
 
     def expire_offsets(self) -> None:
-        """Removes offsets whose retention time has passed, then Empty groups that have none."""
+        """Removes offsets whose retention time has passed, then Empty groups without offsets."""
         self._call(self._server.sweep)
 
     # Records --------------------------------------------------------------------------------------
@@ -355,7 +356,7 @@ class RunningBroker:
 
 
 async def _cancel_others() -> None:
-    """Cancels all other tasks of the loop, waits until they have ended, and stops the loop."""
+    """Cancels all other tasks of the loop, waits up to 15 s for their end, and stops the loop."""
     others = asyncio.all_tasks() - {asyncio.current_task()}
     for task in others:
         task.cancel()

@@ -136,8 +136,8 @@ pub fn compare_batch(
 const IDLE: &str = "no rebalance follows, because no member sees a change";
 
 /// Mirror of `plans/affected.py`. Runs `play` with the changes that affect one group; a change that
-/// names a topic, member, rack or client id that the group does not have is left out. The answer is
-/// None if no rebalance follows the remaining changes (`is_idle`).
+/// fails with `NotAffected` is left out. The answer is None if no change is left, or if no
+/// rebalance follows those that are left (`is_idle`).
 fn as_far_as_affected<T>(
     texts: &[String],
     play: impl Fn(&[Change]) -> Result<T, (Option<usize>, GroupError)>,

@@ -16,7 +16,7 @@ use crate::group::builder::Name;
 use crate::group::field_types::{Field, Input, Kind};
 use crate::group::model::TopicId;
 
-/// The error of a column that is missing, or whose type differs from the contract's.
+/// The error for a column that is missing, or whose type differs from the contract.
 #[derive(Debug)]
 pub struct SchemaError {
     /// Path of the column, for example `members[].topics`.

@@ -2,7 +2,7 @@
 //! Checks Arrow data from another library before any of it is read. A reader of IPC streams may
 //! pass on the bytes of a file without a check, so an offset can point anywhere.
 //!
-//! UTF-8 is not checked here: a string that is not UTF-8 fails only its own row (`Strings::get`).
+//! UTF-8 is not checked here: a string that is not UTF-8 fails only its own row (`Cell::text`).
 
 use arrow_array::{Array, RecordBatch, StructArray};
 use arrow_buffer::ArrowNativeType;

@@ -57,8 +57,8 @@ const IN_MEMORY: &str = "writing to memory does not fail";
 const PIECE_BYTES: usize = 1 << 20;
 
 /// Assigns one line's group as `assign_lines` does, but passes the result line to `write` in
-/// pieces: it can be many times longer than the input line. If the line is wrong, writes nothing
-/// and returns the error line.
+/// pieces: it can be many times longer than the input line. If the line is wrong or the assignor
+/// fails, writes nothing and returns the error line.
 ///
 /// The parsed line is freed before the assignor begins: it can be twice as large as the input line.
 pub fn assign_long_line(
@@ -132,7 +132,7 @@ fn error_line(group_id: Option<&str>, error: GroupError, number: u64) -> Vec<u8>
     out
 }
 
-/// The approximate length of a result line. A buffer that grows needs up to three times its
+/// Returns the approximate length of a result line. A buffer that grows needs up to three times its
 /// content.
 fn about_bytes(group: &GroupSpec, answer: &Assignment) -> usize {
     let names = answer.partitions.iter().map(|tp| {

@@ -62,7 +62,7 @@ impl<'a> GroupBuilder<'a> {
         self.group.declared += 1;
     }
 
-    /// The topic that was added last.
+    /// Returns the topic that was added last.
     pub fn last_topic(&mut self) -> &mut Topic<'a> {
         self.group.topics.last_mut().expect("a topic was added")
     }
@@ -75,8 +75,8 @@ impl<'a> GroupBuilder<'a> {
         topic.initialized = initialized;
     }
 
-    /// Checks the topic id beside a member's owned partitions. A topic that is not declared and has
-    /// no id yet gets this id. Returns the text of an error if the id is malformed, or differs from
+    /// Checks the topic id next to a member's owned partitions. A topic that is not declared and
+    /// has no id yet gets this id. Returns an error message if the id is malformed, or differs from
     /// the topic's id.
     pub fn id_beside_owned(&mut self, id: TopicId, topic_id: &'a str) -> Result<(), String> {
         let declared = (id as usize) < self.group.declared;
@@ -139,7 +139,7 @@ impl<'a> GroupBuilder<'a> {
         });
     }
 
-    /// The member that was added last.
+    /// Returns the member that was added last.
     pub fn last_member(&mut self) -> &mut Member<'a> {
         self.group.members.last_mut().expect("a member was added")
     }
@@ -160,9 +160,9 @@ impl<'a> GroupBuilder<'a> {
 
     /// Subscribes the last member to topics; called once for each member.
     ///
-    /// Most members have the same list as the member before. Its names are compared first, one by
-    /// one: if the lists are equal, the member shares the numbers of that list, and no name is
-    /// hashed.
+    /// Most members have the same list as the member before. So the names are first compared with
+    /// that list, one by one: if the lists are equal, the member shares that list's numbers, and no
+    /// name is hashed.
     pub fn subscribe_to<E>(
         &mut self,
         mut names: impl Iterator<Item = Result<Name<'a>, E>>,
@@ -190,7 +190,7 @@ impl<'a> GroupBuilder<'a> {
         let known = before.0 as usize..at as usize;
         self.group.subscriptions.extend_from_within(known);
         while let Some(name) = next {
-            // The list may differ in a single topic: guess that the others follow in equal places.
+            // The list may differ in a single topic: guess that the others follow in place.
             let guess = (at < before.1).then(|| self.group.subscriptions[at as usize]);
             let topic = self.guessed_id(guess, name);
             self.group.subscriptions.push(topic);
@@ -284,8 +284,8 @@ impl<'a> GroupBuilder<'a> {
         })
     }
 
-    /// Validates the group. `_validate` (`group/spec.py`) makes all these checks, too, in equal
-    /// order and with equal texts.
+    /// Validates the group. `_validate` (`group/spec.py`) makes all these checks, too, in the same
+    /// order and with the same messages.
     pub fn finish(self, max_partitions: u64) -> Result<GroupSpec<'a>, GroupError> {
         self.check_topics(max_partitions)?;
         if self.group.members.is_empty() {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Mirror of `group/contract.py`: reads the values of a contract line (docs/contract.md), and
-//! writes the result line. The texts of errors are Python's, except for the JSON parser's own.
+//! writes the result line. Error messages equal Python's, except those of the JSON parser.
 
 use std::io::{self, Write};
 

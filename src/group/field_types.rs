@@ -36,7 +36,7 @@ pub struct Bounds(pub &'static str, pub f64, pub f64, pub &'static str);
 pub const PARTITION: Kind = Kind::Whole("partition", 0, i32::MAX as i64);
 
 impl Kind {
-    /// The fields of an object, or of the objects in a list; None for other kinds.
+    /// Returns the fields of an object, or of the objects in a list; None for other kinds.
     pub fn table(&self) -> Option<&'static [Field]> {
         match self {
             Self::List(item) => item.table(),
@@ -165,8 +165,8 @@ impl fmt::Display for Path<'_> {
     }
 }
 
-/// A value and its place in a group. Each function returns an error if the value is not of its
-/// kind; also if the value is absent, unless the function's name begins with `optional`.
+/// A value and its place in a group. Each reading function returns an error if the value is not of
+/// its kind; also if the value is absent, unless the function's name begins with `optional`.
 pub struct Given<'p, I> {
     pub kind: &'static Kind,
     pub value: Option<I>,

@@ -97,7 +97,7 @@ pub static GROUP: [Field; 10] = [
     Field::new("num_standby_replicas", COUNT),
 ];
 
-/// Reads a group. `max_partitions` limits the sum over its topics.
+/// Reads a group. `max_partitions` limits the partitions of all its topics together.
 pub fn read<'a, I: Input<'a>>(group: I, max_partitions: u64) -> Result<GroupSpec<'a>> {
     let group = Given::whole_row(group);
     let [

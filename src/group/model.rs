@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Mirror of `group/model.py`: the parts of a group. Members, topics and racks are numbers; names
-//! are borrowed from the text of the group.
+//! are borrowed from the group's source.
 
 use rustc_hash::FxHashMap;
 
 use crate::error::GroupError;
 
-/// The default limit of a group's partitions, over all its topics.
+/// The default limit for a group's partitions, over all its topics.
 pub const MAX_PARTITIONS: u64 = 10_000_000;
 /// The subscription version of Kafka's newest clients; the first version with a rack (KIP-881).
 pub const NEWEST_SUBSCRIPTION: u8 = 3;
@@ -40,7 +40,7 @@ pub struct Topic<'a> {
     /// `topic_id`, parsed once for all answers; None also if malformed; then `GroupBuilder::finish`
     /// returns an error.
     pub(crate) uuid: Option<Uuid>,
-    /// The partitions that a share group may assign; None: all.
+    /// The partitions that a share group may assign; None means all.
     pub initialized: Option<Vec<u32>>,
     /// By partition: its load, or `UNKNOWN`. Only `weighted` reads it.
     pub weights: Option<Vec<f64>>,
@@ -123,8 +123,8 @@ impl Library {
     }
 }
 
-/// The differences of a member's subscription from one of Kafka's newest Java client; the default
-/// means that there are none, and that the library is not known.
+/// The differences between a member's subscription and a subscription from Kafka's newest Java
+/// client; the default means no differences and an unknown library.
 #[derive(Clone, Copy, Default)]
 pub struct AsSent {
     pub subscription_version: Option<u8>,
@@ -232,7 +232,7 @@ pub(crate) fn has_own_id<'a>(
     Err(GroupError::new(format!("{list}[{i}].{field}"), problem))
 }
 
-/// Returns a name in JSON quotes, as error texts show it.
+/// Returns a name in JSON quotes, as error messages show it.
 pub fn quoted(name: &str) -> String {
     serde_json::to_string(name).expect("a name has a form in JSON")
 }

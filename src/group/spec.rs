@@ -50,20 +50,20 @@ pub(crate) struct Orders {
 }
 
 impl<'a> GroupSpec<'a> {
-    /// Subscribed topics in the order of the member's list, with repeats.
+    /// Returns the subscribed topics in the order of the member's list, with repeats.
     pub fn subscription(&self, member: MemberId) -> &[TopicId] {
         let (start, end) = self.members[member as usize].topics;
         &self.subscriptions[start as usize..end as usize]
     }
 
-    /// Owned partitions in the member's order; they need not exist.
+    /// Returns the owned partitions in the member's order; they need not exist.
     pub fn owned(&self, member: MemberId) -> &[TopicPartition] {
         let (start, end) = self.members[member as usize].owned;
         &self.owned[start as usize..end as usize]
     }
 
-    /// The topics of the member's target, in its order, if one of them has no partitions there;
-    /// else empty, because `owned` then shows all topics.
+    /// Returns the topics of the member's target, in its order, if one of them has no partitions
+    /// there; else empty, because `owned` then shows all topics.
     pub fn owned_topics(&self, member: MemberId) -> &[TopicId] {
         let (start, end) = self.members[member as usize].owned_topics;
         &self.owned_topics[start as usize..end as usize]
@@ -78,8 +78,8 @@ impl<'a> GroupSpec<'a> {
         &self.rack_ids[self.replica_racks[at] as usize..self.replica_racks[at + 1] as usize]
     }
 
-    /// The sum of the numbers of members, partitions, subscribed topics, claims and active tasks.
-    /// An assignment's time and memory depend on it.
+    /// Returns the sum of the numbers of members, partitions, subscribed topics, claims and active
+    /// tasks. An assignment's time and memory depend on it.
     pub fn size(&self) -> usize {
         let partitions = self.topics.iter().map(|topic| topic.partitions as usize);
         let subscribed = (0..self.members.len()).map(|m| self.subscription(m as MemberId).len());
@@ -88,7 +88,7 @@ impl<'a> GroupSpec<'a> {
         self.members.len() + partitions.sum::<usize>() + lists
     }
 
-    /// By topic: whether any member subscribes to it.
+    /// Returns, by topic, whether any member subscribes to it.
     pub fn subscribed(&self) -> Vec<bool> {
         let mut subscribed = vec![false; self.topics.len()];
         for m in 0..self.members.len() as MemberId {
@@ -133,7 +133,7 @@ impl<'a> GroupSpec<'a> {
         self.orders.member_ranks.get_or_init(ranks)
     }
 
-    /// Members in the order of the leader's HashMap, which is filled in join order.
+    /// Returns the members in the order of the leader's HashMap, which is filled in join order.
     pub fn members_in_order(&self) -> &[MemberId] {
         let name = |m: MemberId| self.members[m as usize].member_id;
         let order = || hash_order(self.member_hashes(), name);
@@ -146,8 +146,8 @@ impl<'a> GroupSpec<'a> {
         self.orders.member_hashes.get_or_init(hashes)
     }
 
-    /// Members in the order of the sticky assignors' HashMap of owners. The map is filled in the
-    /// order of `members_in_order`.
+    /// Returns the members in the order of the sticky assignors' HashMap of owners, which is filled
+    /// in the order of `members_in_order`.
     pub fn owners_in_order(&self) -> &[MemberId] {
         let order = || {
             let mut order = self.members_in_order().to_vec();
@@ -164,7 +164,7 @@ impl<'a> GroupSpec<'a> {
         self.orders.members_by_name.get_or_init(order)
     }
 
-    /// Whether two members have equal lists of topics in equal order, as neighbours often do.
+    /// Whether two members list the same topics in the same order, as neighbours often do.
     pub fn same_subscription(&self, a: MemberId, b: MemberId) -> bool {
         self.members[a as usize].topics == self.members[b as usize].topics
             || self.subscription(a) == self.subscription(b)
@@ -198,7 +198,7 @@ impl<'a> GroupSpec<'a> {
         self
     }
 
-    /// Members: static ones by `group_instance_id`, then dynamic ones by `member_id`. If two
+    /// Returns the static members by `group_instance_id`, then dynamic ones by `member_id`. If two
     /// instance ids are equal, the order of the leader's map breaks the tie.
     pub fn static_first(&self) -> &[MemberId] {
         // Ids are unique, so dynamic members are in the order of their ranks.

@@ -35,7 +35,7 @@ pub struct Streams<'a> {
 }
 
 impl Streams<'_> {
-    /// The number of active and standby tasks in total.
+    /// Returns the number of active and standby tasks in total.
     pub fn all_tasks(&self, standby_replicas: u32) -> u128 {
         let replicas = |one: &Subtopology| u128::from(one.stateful) * u128::from(standby_replicas);
         let tasks = self.subtopologies.iter().flatten();

@@ -9,18 +9,18 @@ use super::hash_table::HashTable;
 use super::red_black_tree::Tie;
 use super::slots::copied_slots;
 
-/// `Uuid.hashCode`.
+/// Computes Kafka's `Uuid.hashCode`.
 pub fn uuid_hash((most, least): (i64, i64)) -> u32 {
     let bits = (most ^ least) as u64;
     (bits >> 32) as u32 ^ bits as u32
 }
 
-/// The number of slots of `new HashMap(capacity)`.
+/// Returns the number of slots of `new HashMap(capacity)`.
 pub fn slots_for(capacity: usize) -> usize {
     capacity.max(1).next_power_of_two()
 }
 
-/// The capacity that Kafka's classes choose for `size` keys: `(int) (size / 0.75f + 1)`.
+/// Returns the capacity that Kafka's classes choose for `size` keys: `(int) (size / 0.75f + 1)`.
 pub fn room_for(size: usize) -> usize {
     (size as f64 / 0.75 + 1.0) as usize
 }
@@ -98,7 +98,7 @@ impl<V> HashMap<V> {
 pub type Integers = HashMap<()>;
 
 impl Integers {
-    /// `new HashSet(collection)`.
+    /// Makes the set that Java's `new HashSet(collection)` makes.
     pub fn copied(numbers: &[u32]) -> Self {
         let mut new = Self::with_slots(copied_slots(numbers.len()));
         for &number in numbers {

@@ -9,7 +9,7 @@ use super::hash_table::{DEFAULT_SLOTS, HashTable};
 use super::red_black_tree::Tie;
 use super::slots::{MOST_AFTER_PUT, copied_slots, slot_of, slots_after_computes, slots_after_puts};
 
-/// The order of Java's `String.compareTo`: by UTF-16 unit, then by length.
+/// Compares as Java's `String.compareTo` does: by UTF-16 unit, then by length.
 ///
 /// UTF-8 bytes sort as UTF-16 units do, with one exception: characters beyond U+FFFF (lead
 /// bytes F0 to F4) are surrogate pairs in UTF-16, which sort before U+E000..U+FFFF (lead bytes EE
@@ -29,7 +29,7 @@ fn place(byte: u8) -> u8 {
     }
 }
 
-/// Java's `String.hashCode`.
+/// Computes Java's `String.hashCode`.
 pub fn string_hash(name: &str) -> u32 {
     let step = |h: u32, unit: u16| h.wrapping_mul(31).wrapping_add(u32::from(unit));
     if name.is_ascii() {
@@ -47,7 +47,7 @@ pub fn string_hash(name: &str) -> u32 {
     }
 }
 
-/// Kafka's `TopicPartition.hashCode`, computed from the topic's hash and the partition.
+/// Computes Kafka's `TopicPartition.hashCode` from the topic's hash and the partition.
 pub fn partition_hash(topic_hash: u32, partition: u32) -> u32 {
     31u32
         .wrapping_mul(31u32.wrapping_add(partition))

@@ -13,7 +13,8 @@ impl<K, T> Default for PriorityQueue<K, T> {
 }
 
 impl<K: PartialOrd + Copy, T: Copy + PartialEq> PriorityQueue<K, T> {
-    /// `new PriorityQueue(collection)`: moves entries down, from the last parent to the root.
+    /// Moves entries down as `new PriorityQueue(collection)` does, from the last parent to the
+    /// root.
     pub fn of(heap: Vec<(K, T)>) -> Self {
         let mut new = Self { heap };
         for at in (0..new.heap.len() / 2).rev() {
@@ -22,7 +23,7 @@ impl<K: PartialOrd + Copy, T: Copy + PartialEq> PriorityQueue<K, T> {
         new
     }
 
-    /// The entries in the order of the heap's array.
+    /// Returns the entries in the order of the heap's array.
     pub fn iter(&self) -> impl Iterator<Item = T> {
         self.heap.iter().map(|&(_, entry)| entry)
     }

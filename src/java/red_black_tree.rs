@@ -44,7 +44,7 @@ pub struct Tree {
 }
 
 impl Tree {
-    /// The part of a node that can affect the iteration order after later changes.
+    /// Returns the part of a node that can affect the iteration order after later changes.
     pub fn branch(&self, node: u32) -> Branch {
         let node = self.nodes[node as usize];
         let key = |child: u32| (child != NONE).then(|| self.nodes[child as usize].key);

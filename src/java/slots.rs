@@ -22,8 +22,8 @@ fn is_crowded<K>(keys: &[K], hash: impl Fn(&K) -> u32, slots: usize, most: u8) -
     })
 }
 
-/// The number of slots of `new HashSet(collection)`: at least 16, and enough that the table never
-/// gets full.
+/// Returns the number of slots of `new HashSet(collection)`: at least 16, and enough that the table
+/// never gets full.
 pub fn copied_slots(size: usize) -> usize {
     ((size as f64 / 0.75) as usize + 1)
         .max(16)
@@ -39,8 +39,8 @@ pub fn slots_after_puts<K>(keys: &[K], hash: impl Fn(&K) -> u32, slots: usize) -
     final_slots(keys, hash, slots, keys.len(), MOST_AFTER_PUT)
 }
 
-/// Like `slots_after_puts`, but `computeIfAbsent` adds the keys. The first of them may be added by
-/// `put` instead, if the map still has `slots` slots after these. The map has `checked` keys at the
+/// Like `slots_after_puts`, but `computeIfAbsent` adds the keys. The first keys may be added by
+/// `put` instead, if the map still has `slots` slots after them. The map has `checked` keys at the
 /// last call of `computeIfAbsent`.
 ///
 /// A key that `computeIfAbsent` adds comes before all earlier keys of its slot.

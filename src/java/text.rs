@@ -14,7 +14,7 @@ pub fn utf8(bytes: &[u8]) -> Result<&str, Utf8Error> {
     std::str::from_utf8(bytes)
 }
 
-/// `new String(bytes, UTF_8)`: each malformed sequence becomes one U+FFFD.
+/// Decodes as Java's `new String(bytes, UTF_8)` does: each malformed sequence becomes one U+FFFD.
 ///
 /// Rust and Java agree on the length of a malformed sequence, except for an encoded half of a
 /// surrogate pair: Rust takes one byte; Java takes two, or three if a continuation byte follows.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Mirror of `plans/rebalance_plan.py`: plays changes of a group, and compares the state after them
+//! Mirror of `plans/rebalance_plan.py`: plays changes to a group, and compares the state after them
 //! with the best possible result.
 
 use rustc_hash::FxHashSet;
@@ -25,8 +25,8 @@ pub fn plan(
     play(group, assignor, changes).map_err(|(i, error)| at(error, i))
 }
 
-/// Returns the result of `plan`; an error comes with the index of the change that caused it (None
-/// if no change did).
+/// Returns the result of `plan`; an error is returned with the index of the change that caused it
+/// (None if no change did).
 pub fn play(
     group: &GroupSpec,
     assignor: Assignor,
@@ -37,8 +37,8 @@ pub fn play(
     Ok(played.figures(group))
 }
 
-/// Mirror of `affected.is_idle`: whether all changes are of topics or subscriptions, and no
-/// rebalance follows them. The changes must fit the group.
+/// Mirror of `affected.is_idle`: whether there are changes, all of them add partitions, remove
+/// topics or resubscribe, and no rebalance follows. The changes must fit the group.
 pub fn is_idle(group: &GroupSpec, assignor: Assignor, changes: &[Change]) -> bool {
     let of_topics = |change: &Change| {
         matches!(

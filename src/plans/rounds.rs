@@ -60,7 +60,7 @@ impl Round {
         }
     }
 
-    /// Returns, by new owner, the partitions that are revoked here and assigned in `later`.
+    /// Returns, by new owner, the partitions that are revoked here and assigned only in `later`.
     pub fn withheld(&self, later: &Self) -> Assignment {
         let mut given_up: FxHashSet<TopicPartition> =
             self.delta().revoked.partitions.into_iter().collect();
@@ -207,8 +207,8 @@ impl<'i> Tally<'i> {
         let never = Interrupt::default();
         let interrupt = self.interrupt.unwrap_or(&never);
         for _ in 0..MOST_ROUNDS {
-            // 1. Members claim partitions. They claim none after a change of assignor, or if they are
-            // eager with a cooperative assignor. During a switch, some members are eager.
+            // 1. Members claim partitions. They claim none after a change of assignor, or if they
+            // are eager with a cooperative assignor. During a switch, some members are eager.
             let claims = |m: usize| !starts_over && !group.members[m].forgets;
             let mut sent = forgetful(group.spec(), claims);
             if !eager {
@@ -334,7 +334,7 @@ fn answer(
     Ok(answer)
 }
 
-/// Returns the target without those partitions that a member gains while another one claims them.
+/// Returns the target without the partitions that a member gains while another member claims them.
 fn withholding(group: &GroupSpec, target: &Assignment) -> Assignment {
     let members = || 0..group.members.len() as MemberId;
     let claimed: FxHashSet<_> = members().flat_map(|m| group.owned(m)).collect();
@@ -375,7 +375,7 @@ fn still_subscribed(mut group: GroupSpec) -> GroupSpec {
     group
 }
 
-/// The numbers of partitions that members gain and lose by `answer`; `held` returns the partitions
+/// Returns how many partitions members gain and lose by `answer`; `held` returns the partitions
 /// that a member had before.
 fn difference<'g>(held: impl Fn(usize) -> &'g [TopicPartition], answer: &Assignment) -> (u64, u64) {
     let (mut gained, mut revoked) = (0, 0);

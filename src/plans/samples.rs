@@ -78,7 +78,7 @@ impl Ends {
         partitions.map(|(_, tp)| *tp).collect()
     }
 
-    /// For each partition: the number of draws in which its last owner is not its owner in `group`.
+    /// Returns, by partition, in how many draws its last owner is not its owner in `group`.
     pub fn moved(&mut self, group: &GroupSpec) -> Vec<u32> {
         let topics = self.numbers(group.topics.iter().map(|topic| topic.name));
         let mut began = vec![NEW; self.partitions.len()];

@@ -10,7 +10,7 @@ use crate::assignors::Assignor;
 use crate::bulk::lines::Options;
 use crate::error::{ErrorKind, GroupError};
 
-/// Makes the exception class of `errors.py` that belongs to an error's kind.
+/// Makes the exception of `errors.py` that belongs to an error's kind.
 pub fn raise(py: Python<'_>, error: &GroupError) -> PyErr {
     let class = match error.kind {
         ErrorKind::BadField => "GroupError",

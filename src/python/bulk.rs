@@ -187,7 +187,7 @@ pub fn commits_from_records(py: Python<'_>, batch: &Bound<'_, PyAny>) -> PyResul
     answer(py, batch, commits::commits)
 }
 
-/// Computes the answer to a batch while the interpreter lock is released.
+/// Computes the answer for a batch while the interpreter lock is released.
 fn answer(
     py: Python<'_>,
     batch: &Bound<'_, PyAny>,
@@ -271,8 +271,8 @@ pub fn assign_lines(
         .collect())
 }
 
-/// Passes a result line to `write` in pieces and returns None; if the line is wrong, returns an
-/// error line.
+/// Passes a result line to `write` in pieces and returns None; if the line is wrong or the assignor
+/// fails, returns an error line.
 #[pyfunction]
 pub fn assign_long_line(
     py: Python<'_>,
@@ -287,7 +287,7 @@ pub fn assign_long_line(
         let called = Python::attach(|py| write.call1(py, (PyBytes::new(py, piece),)));
         called.map(drop).map_err(io::Error::other)
     };
-    // An exception of `write` is raised again, unchanged.
+    // An exception from `write` is raised again, unchanged.
     let error_line = py.detach(|| lines::assign_long_line(&line, number, options, pass))?;
     Ok(error_line.map(|line| PyBytes::new(py, &line).unbind()))
 }

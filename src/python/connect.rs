@@ -48,12 +48,12 @@ impl<'py> Numbering<'py> {
         Names::of(self.texts.iter().map(|text| &**text))
     }
 
-    /// By number: the rank of its name; equal names have equal ranks.
+    /// Returns, by number, the rank of its name; equal names have equal ranks.
     fn ranks(&self, names: &Names) -> Vec<u32> {
         self.texts.iter().map(|text| names.rank(text)).collect()
     }
 
-    /// By rank: the Python object of the name.
+    /// Returns, by rank, the Python object of the name.
     fn by_rank(&self, ranks: &[u32]) -> FxHashMap<u32, Bound<'py, PyString>> {
         let ranks = ranks.iter().copied();
         ranks.zip(self.objects.iter().cloned()).collect()
@@ -113,7 +113,7 @@ fn all_ranked(ids: &mut [u32], ranks: &[u32]) {
     }
 }
 
-/// Converts ranks back into names. A task that came from Python is returned as the same object.
+/// Converts ranks back into names. A `Task` that came from Python is returned as the same object.
 struct Output<'py> {
     connectors: FxHashMap<u32, Bound<'py, PyString>>,
     workers: FxHashMap<u32, Bound<'py, PyString>>,

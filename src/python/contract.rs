@@ -76,7 +76,7 @@ fn group_of<'py>(
 
 /// Converts a Python object to the value that its JSON would give; None if it holds types that JSON
 /// lacks, or a number that the Python module reads in another way: one beyond signed 64 bits, or
-/// one that is not finite.
+/// one that is not finite. None also if it is nested too deeply.
 fn parsed(object: &Object, texts: &mut Texts, nested: u32) -> Option<Value> {
     let nested = nested.checked_sub(1)?;
     if let Ok(text) = object.cast_exact::<PyString>() {
@@ -134,7 +134,7 @@ fn fields_of<'py>(py: Python<'py>, line: &Map, spec: &GroupSpec) -> PyResult<Vec
     })
 }
 
-/// Makes the members of a group; their lists come from the numbers in `spec`.
+/// Makes the members of a group; their lists are made from the numbers in `spec`.
 struct Members<'s, 'a, 'py> {
     spec: &'s GroupSpec<'a>,
     class: &'py Bound<'py, PyType>,
@@ -198,7 +198,7 @@ fn objects<'v>(line: &'v Map, name: &str) -> impl Iterator<Item = &'v Map> {
 }
 
 /// Returns the values of the fields in `table`: the value that `own` returns for a field's name or,
-/// if that is None, the line's.
+/// if that is None, the value in the line.
 fn values<'py>(
     py: Python<'py>,
     table: &[Field],

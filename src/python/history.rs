@@ -39,7 +39,7 @@ impl CommitTimes {
         }
     }
 
-    /// The mean ms between two commits; None if there are fewer than two.
+    /// Returns the mean ms between two commits; None if there are fewer than two.
     #[getter]
     fn distance_ms(&self) -> Option<f64> {
         let between = self.commits.checked_sub(1).filter(|&count| count > 0)?;
@@ -98,8 +98,8 @@ struct Place {
 
 /// Counts the commits of groups between the groups' own records, in the order of the log.
 ///
-/// `name_of(key)` returns the group of a record that is neither a commit nor a classic group's; None
-/// if there is none. Groups other than `only` are left out.
+/// `name_of(key)` returns the group of a record that is neither a commit nor a classic group's;
+/// None if it has none. Groups other than `only` are left out.
 #[pyclass(module = "kafka_rebalance._core")]
 pub struct PartitionLog {
     name_of: Py<PyAny>,

@@ -42,8 +42,8 @@ impl<'py> Maker<'py> {
         })
     }
 
-    /// Prepares for about `count` partitions with numbers up to `most`, so that each int is made
-    /// only once.
+    /// Makes the ints up to `most` in advance, each only once, if `count` (about the number of
+    /// partitions that follow) is greater than `most`.
     pub fn expect(&mut self, most: u32, count: usize) -> PyResult<()> {
         if (most as usize) < count {
             for number in self.numbers.len() as u32..=most {
@@ -126,7 +126,7 @@ pub fn topic_partitions<'py>(
     Lists::new(py, topics, group)?.tuple(&entries)
 }
 
-/// By member m: its partitions, made from the entries `offsets[m]..offsets[m + 1]` of the columns.
+/// Makes each member's partitions: for member m, from `offsets[m]..offsets[m + 1]` of the columns.
 #[pyfunction]
 #[pyo3(signature = (topics, offsets, topic_ids, partitions, group=None))]
 pub fn owned_partitions<'py>(

@@ -145,7 +145,7 @@ pub struct Plan {
 
 #[pymethods]
 impl Plan {
-    /// The partitions that the members of the last step hold at the end of the plan.
+    /// Returns the partitions that the members of the last step hold at the end of the plan.
     #[getter]
     fn after(&self, py: Python<'_>) -> Columns {
         let steps = &self.computed.kept.steps;
@@ -285,8 +285,8 @@ impl PlanRound {
         })
     }
 
-    /// By new owner: the partitions that another member must revoke first. None in the last round
-    /// of a step.
+    /// Returns, by new owner, the partitions that another member must revoke first. None in the
+    /// last round of a step.
     #[getter]
     fn withheld(&self, py: Python<'_>) -> Option<Columns> {
         let later = self.step().rounds.get(self.round + 1)?;
@@ -448,7 +448,7 @@ pub fn play_alone(
     })
 }
 
-/// The bytes of Python's `uuid.uuid5(uuid.NAMESPACE_OID, name)`, whose module imports slowly.
+/// Returns Python's `uuid.uuid5(uuid.NAMESPACE_OID, name)`; the module `uuid` imports slowly.
 #[pyfunction]
 pub fn uuid5(name: &str) -> [u8; 16] {
     *Uuid::new_v5(&Uuid::NAMESPACE_OID, name.as_bytes()).as_bytes()

@@ -11,7 +11,7 @@ use crate::plans::clients::{Client, MayRun};
 use crate::plans::figures::Figures;
 use crate::plans::rebalance_plan::play;
 
-/// The figures of one assignor, or the error because of which it has none.
+/// The figures of one assignor, or the error of its plan.
 pub struct Candidate {
     pub assignor: Assignor,
     pub figures: Result<Figures, GroupError>,
@@ -24,8 +24,8 @@ pub struct Comparison {
     pub reason: String,
 }
 
-/// Plans the changes with each assignor, and recommends one. An error comes with the index of the
-/// change that caused it, if a change did.
+/// Plans the changes with each assignor, and recommends one. An error is returned with the index of
+/// the change that caused it, if a change did.
 pub fn compare(
     group: &GroupSpec,
     changes: &[Change],
@@ -90,8 +90,8 @@ fn own(group: &GroupSpec) -> Option<Assignor> {
     Assignor::by_name(group.assignor?).ok()
 }
 
-/// Returns the figures of an eager group's own assignor, as if its members listed only this
-/// assignor. None if the group is not eager, or would never settle with this list.
+/// Returns the figures of an eager group's own cooperative assignor, as if its members listed only
+/// this assignor. None for other groups, or if the plan fails or never settles with this list.
 fn listed_alone(group: &GroupSpec, changes: &[Change]) -> Option<Figures> {
     let own = own(group).filter(|own| group.is_eager && own.withholds())?;
     let as_they_are: Vec<_> = (0..group.members.len() as u32).collect();
@@ -141,8 +141,8 @@ fn recommend(
     if settled.is_empty() {
         return (None, "every assignor fails, or never becomes stable".into());
     }
-    // An assignor of another library is recommended only if none of the group's own library
-    // settles.
+    // An assignor of another library is recommended only if none of the group's own library settles
+    // and is one that the clients have.
     let dialect = runs.is_some_and(Assignor::is_dialect);
     let alike = |one: &&Ranked| one.0.is_dialect() == dialect;
     let first = settled.iter().position(|one| alike(&one)).unwrap_or(0);
@@ -202,8 +202,8 @@ fn named(clients: &[Client]) -> String {
 /// the reason: the candidates are equal in the criteria before it.
 struct Measure {
     of: fn(&Figures) -> f64,
-    /// A text that compares two values: the best candidate's, and the value of the candidate whose
-    /// name is passed.
+    /// Compares two values in words: the best candidate's value, and the value of the candidate
+    /// whose name is passed.
     words: fn(f64, &str, f64) -> String,
     equal: &'static str,
 }
@@ -248,9 +248,9 @@ fn counted(number: f64, noun: &str) -> String {
     format!("{number} {noun}{s}")
 }
 
-/// Returns why the best candidate is better than the group's own assignor or, if that has no
-/// figures, than the next best. `alone`: the own assignor's figures are computed as if members
-/// listed it alone.
+/// Returns why the best candidate is better than the group's own assignor or, if that is the best
+/// or has no figures, than the next best. `alone`: the own assignor's figures are computed as if
+/// members listed it alone.
 fn reason(
     group: &GroupSpec,
     best: Ranked,

@@ -3,8 +3,8 @@
 //! groups' records in `__consumer_offsets`. Names and bytes are borrowed from the record. Fields
 //! that are not needed are skipped.
 //!
-//! An error begins with the field's path; its text is the Python module's, which does not check the
-//! topic's id.
+//! An error begins with the field's path. Messages equal those of the Python module, which does not
+//! check the topic's id.
 
 use crate::java::text::utf8;
 

@@ -7,7 +7,7 @@ use super::{ReadAssignment, ReadSubscription, decode_sticky_user_data};
 const NO_GENERATION: i32 = -1;
 
 /// Returns the value of a group line's field `user_data`: "none" or "partitions"; None if the
-/// member sent the same user data as the newest Java client.
+/// member sent the same user data as the newest Java client, or if the assignor is not sticky.
 pub fn user_data(
     assignor: &str,
     subscription: &ReadSubscription,

@@ -27,8 +27,8 @@ _SHORT_S = 120
 class TaskExplanation(NamedTuple):
     """Why a task is at the process `owner`. `reasons` are sentences; the first is the answer.
 
-    `belongs_to` is the process that gets the task as soon as it is caught up; None for an assignor
-    that keeps tasks at their processes.
+    `belongs_to` is the process that gets the task as soon as this process is caught up; None for an
+    assignor that keeps tasks at their processes.
     """
 
     task: TaskId
@@ -158,7 +158,7 @@ def _belongs(place: _Place) -> Iterator[str]:
 
 
 def _not_yet(place: _Place) -> Iterator[str]:
-    """Yields why the task is not there yet: its lag, and its warm-up, or why it has none yet."""
+    """Yields why the task is not at its ideal process yet: lag, and warm-up, or why it has none."""
     replay, ideal = place.replay, place.ideal
     assert ideal is not None
     if place.owner is not None:

@@ -4,7 +4,7 @@
 This is the layout of the field `application` of a contract line, and of the cases of `python -m
 tools.streams_vectors`. A line holds what can be seen from outside: topics, end offsets, and the
 bytes that threads sent and were assigned. `topology` infers what a line leaves out. The data that a
-thread sent is read from `user_data` alone; the decoded fields beside it are for human readers.
+thread sent is read from `user_data` alone; the decoded fields next to it are for human readers.
 
 Errors   GroupError with the path of the bad field.
 """
@@ -55,7 +55,7 @@ _ZERO = str(UUID(int=0))
 
 
 class SentAssignment(NamedTuple):
-    """The leader's assignment of a thread: its partitions, in the leader's order, and user data."""
+    """The leader's assignment for a thread: partitions, in the leader's order, and user data."""
 
     partitions: tuple[TopicPartition, ...]
     info: AssignmentInfo

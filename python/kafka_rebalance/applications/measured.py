@@ -21,8 +21,9 @@ from .replayed import Place, Replay, read_replay
 
 class Rates(NamedTuple):
     """Measured rates, in records a second. `restore_rate` is that of the slowest copy that has not
-    caught up. If all have caught up, each rate is only a lower bound: `is_bound` is True, and
-    `restore_rate` is the highest bound. `write_rate` is the fastest growth of a task's changelogs.
+    caught up. If all have caught up, each copy's rate is only a lower bound: `is_bound` is True,
+    and `restore_rate` is the highest bound. `write_rate` is the fastest growth of a task's
+    changelogs.
     """
 
     restore_rate: int

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Plans changes of a classic Kafka Streams application, rebalance by rebalance.
+"""Plans changes to a classic Kafka Streams application, rebalance by rebalance.
 
 A change is played to its end: its rebalance, the follow-up, and each probing rebalance until none
 is due (`prediction.py`).
 
 added      N threads of one new process. Its id is random, and only its rank among the others' ids
-           counts: a plan has a course for each rank, with its probability.
+           counts: a plan has a course for each likely rank, with its probability.
 removed    threads, or a whole process. None of them sends LeaveGroup: the rebalance comes when
            their session has timed out, and until then no thread reads their tasks.
 restarted  a process with its disk. A static one is back before its session times out: no rebalance.
@@ -123,8 +123,8 @@ class Course(NamedTuple):
 
 
 class ApplicationPlan(Frozen):
-    """A plan of changes to an application. `courses` holds a course for each rank that a new
-    process can have, in order; for a large application, only for the likeliest ranks.
+    """A plan of changes to an application. If a process is added, `courses` holds a course for each
+    of its 8 likeliest ranks (fewer in a large application), in order; else one course.
     """
 
     group: GroupSpec
@@ -211,7 +211,7 @@ def plan_application(
 
 
 def _new_ids(replay: Replay, changes: Sequence[Change]) -> list[tuple[Uuid | None, float]]:
-    """Returns each possible id of the new process, with its probability; (None, 1) without one."""
+    """Returns likely ids of a new process, with probabilities; (None, 1) if none is added."""
     adding = [i for i, one in enumerate(changes) if isinstance(one, AddMembers)]
     if not adding:
         return [(None, 1.0)]

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Predicts what threads send in their next JoinGroup, and what the leader answers, call by call.
 
-1. A thread sends its partitions, and positions: LATEST_OFFSET of each stateful active task that
-   runs; the copy's position of each standby, and of each active task that it restores.
+1. A thread sends its partitions, and positions: LATEST_OFFSET for each stateful active task that
+   runs; the copy's position for each standby task, and for each active task that it restores.
 2. The first thread of a process also sends the positions of tasks that the process has lost, from
    its disk, until they are deleted (`state.cleanup.delay.ms`). In Kafka, any thread may send them:
    that decides only which thread of the process gets the task.
@@ -181,7 +181,7 @@ class Running:
         return False
 
     def wait(self, waited_ms: int, restore: Restore | None = None) -> None:
-        """Lets time pass: threads restore tasks; processes delete the state of lost tasks."""
+        """Lets time pass: threads restore tasks; after CLEANUP_MS, the state of lost tasks goes."""
         had, restore = self._places(), restore or self.restore
         for place in list(self.behind):
             if place in had:

@@ -5,14 +5,14 @@ A broker describes what each thread sent in its last JoinGroup, which is the lea
 what it was assigned, which is the leader's answer. If the input, an inferred topology and assumed
 settings produce this answer, plans can rely on them.
 
-Candidates are tried in order until one produces the answer. For each assignor, the default first,
-they combine the topologies, the end offsets, the tags (none, or all that threads have), and
-`acceptable.recovery.lag` (the default, or 0). End offsets are the present ones, or the largest that
-a thread reported: the leader certainly saw these. If no candidate produces the answer, a process of
-static members may have restarted since, and the broker has lost what it sent before: then the
-candidates are tried again as if that process had sent the tasks that it has, before another
-assignor is tried. If none fits, the candidate with the fewest differing threads is returned, and
-names them.
+At most 200 candidates are tried, in order, until one produces the answer. For each assignor, the
+default first, they combine the topologies, the end offsets, the tags (none, or all that threads
+have), and `acceptable.recovery.lag` (the default, or 0). End offsets are the present ones, or the
+largest that a thread reported: the leader certainly saw these. If no candidate produces the answer,
+a process of static members may have restarted since, and the broker has lost what it sent before:
+then the candidates are tried again as if that process had sent the tasks that it has, before
+another assignor is tried. If none fits, the candidate with the fewest differing threads is
+returned, and names them.
 """
 
 from collections import Counter
@@ -303,7 +303,7 @@ def replay(
     *,
     engine: Engine = "rust",
 ) -> Replay:
-    """Replays the last call. `given` maps names of settings in Kafka, and `assignor`, to values.
+    """Replays the last call. `given` maps Kafka's settings, and the keys in OF_REPLAY, to values.
 
     Errors   GroupError for an unknown setting, or if the topology cannot be inferred.
     """
@@ -417,7 +417,7 @@ def _before_restart(
 def sending(
     thread: StreamThread, sums: Mapping[TaskId, int], owned: tuple[TopicPartition, ...]
 ) -> StreamThread:
-    """Returns the thread with a JoinGroup that has these offset sums and owned partitions."""
+    """Returns the thread with a JoinGroup that contains these offset sums and owned partitions."""
     info = thread.info._replace(
         prev_tasks=(),
         standby_tasks=(),

@@ -4,7 +4,7 @@
 1. The user data that the leader sent holds the tasks of assigned partitions, and the partitions of
    standby tasks. This shows the subtopology of each source topic: each topic is read by a task.
 2. A subtopology is stateful if a thread reported an offset sum for one of its tasks, or has a
-   standby task of it.
+   standby task of it, or if `known_stateful` contains its number.
 3. A changelog `<group>-…-changelog` belongs to a stateful subtopology with as many tasks as the
    changelog has partitions. If several fit, it belongs to the one that reads a topic with the name
    of the changelog's store (`<group>-STORE-repartition`); without one, each of them is a candidate,

@@ -68,7 +68,7 @@ def assign(group: GroupSpec, assignor: str | None = None, *, engine: Engine = "r
 def assign_with_figures(
     group: GroupSpec, assignor: str | None, engine: Engine
 ) -> tuple[Assignment, dict[str, Any] | None]:
-    """Returns the assignment and, for this project's own assignors, the result line's `balance`.
+    """Returns the assignment and, for this project's own assignors (else None), its `balance`.
 
     Errors   those of `assign`.
     """

@@ -48,8 +48,8 @@ class Assignor(Protocol):
         return (RebalanceProtocol.EAGER,)
 
     def subscription_user_data(self, topics: Iterable[str]) -> bytes | None:
-        """Called before a member joins. Returns its user data for a subscription to `topics`, or
-        None (the default) for no user data.
+        """Returns the user data that the member sends when it joins with a subscription to
+        `topics`; None (the default) for no user data.
         """
         return None
 
@@ -61,5 +61,5 @@ class Assignor(Protocol):
         """
 
     def on_assignment(self, assignment: Sequence[TopicPartition], generation_id: int) -> None:
-        """Called with the member's new assignment and its generation. The default does nothing."""
+        """Receives the member's new assignment and its generation. The default does nothing."""
         return  # type checkers take an empty body for an abstract method

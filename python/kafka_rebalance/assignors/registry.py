@@ -66,7 +66,7 @@ class BuiltIn(NamedTuple):
 
     @property
     def plug_in(self) -> str:
-        """Returns the name of the assignor's classes in `objects.py` and our client plug-ins."""
+        """Returns the name of a Kafka assignor's class in `objects.py` and plug-ins; else ""."""
         return self.java_class.removesuffix("Assignor")
 
 
@@ -275,7 +275,7 @@ def row_of(name: str) -> BuiltIn | ServerSide | OfTasks | None:
 
 
 def planned_names() -> list[str]:
-    """Returns the names of assignors that leaders run; every plan can play their rounds."""
+    """Returns the names of built-in and custom assignors that leaders run: plans play them."""
     return [name for name in assignor_names() if name not in SERVER_SIDE]
 
 
@@ -309,7 +309,7 @@ def protocol_of(assignor: str) -> RebalanceProtocol:
 
 
 def shares_partitions(name: str | None) -> bool:
-    """Returns whether several members can have one partition under this assignor."""
+    """Returns whether several members can have one partition or task under this assignor."""
     return name in SERVER_SIDE and SERVER_SIDE[name].shares
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Computes the leaders' answers of classic Kafka Streams groups, as result lines and as rows."""
+"""Computes the leaders' answers for classic Kafka Streams groups, as result lines and as rows."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -34,7 +34,7 @@ def leader_answer(group_id: str, field: Any, engine: Engine = "rust") -> LeaderA
 
 
 def assigned_line(group_id: str, fields: Mapping[str, Any], engine: Engine) -> bytes:
-    """Returns the result line of an application; its standby tasks are [subtopology, number]."""
+    """Returns the result line for an application; its standby tasks are [subtopology, number]."""
     members = leader_answer(group_id, fields[FIELD], engine).members
     later = [one.next_rebalance_ms for one in members.values()]
     answer = {

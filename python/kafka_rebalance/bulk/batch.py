@@ -56,9 +56,9 @@ def plan_batch(
 ) -> "pa.RecordBatch | pa.Table | pa.RecordBatchReader":
     """Plans every row of a batch of groups; each answer row contains the figures of `plan`.
 
-    `changes` are played in every group, as by `plan`. If `changes` is None, each
-    row has its own changes in a column `changes`, a list of strings (null: no changes). The other
-    parameters, and the form of the answers, are those of `assign_batch`.
+    `changes` are played in every group, as by `plan`. If `changes` is None, each row has its own
+    changes in a column `changes`, a list of strings (null: no changes). The other parameters, and
+    the form of the answers, are those of `assign_batch`.
 
     Answer   columns group_id, assignor, those of `Figures`, not_affected, error, error_kind. A bad
              group, or a group with a change that does not fit, has an error and null figures. If a
@@ -169,7 +169,7 @@ def _batch_of_groups(pa: Any, groups: object) -> Any:
 
 def _cast(pa: Any, batch: Any, wanted: Any) -> Any:
     """Returns the batch with its columns cast to the types of the schema `wanted`. Errors:
-    pyarrow.ArrowInvalid.
+    pyarrow.ArrowInvalid; TypeError for floats in place of another type.
 
     Columns of the right type are not cast: Arrow would make an invalid array of a list of structs
     in which a field has the null type.
@@ -203,8 +203,8 @@ def _wanted(pa: Any, schema: Any) -> Any:
 
 
 def _whole(pa: Any, found: Any, known: Any) -> Any:
-    """Returns the type `found`, in which integers replace floats, and the types in `known` null
-    types.
+    """Returns the type `found`; if `known` has a type, it replaces a null type, and int64 replaces
+    floats where `known` has integers.
 
     A field that is null in all rows has the null type. If such a field is not in the contract, it
     is left out, because `_cast` cannot handle it in a list. All other types stay the same.

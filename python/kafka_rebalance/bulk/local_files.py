@@ -53,7 +53,7 @@ def answer_files(
     has_label: bool = False,
     overwrite: bool = False,
 ) -> Done:
-    """Writes the answers to all groups of the files to a directory; returns the counts."""
+    """Writes the answers for all groups in the files to a directory; returns the counts."""
     try:
         import pyarrow as pa
     except ImportError:
@@ -74,7 +74,7 @@ def answer_files(
 
 
 def read_columns(directory: str, names: Sequence[str]) -> "Iterator[pa.Table]":
-    """Yields these columns of a directory's Parquet files, one table for each row group."""
+    """Yields the named columns of a directory's Parquet files, one table for each row group."""
     from pyarrow import parquet
 
     for path in sorted(Path(directory).glob("*.parquet")):

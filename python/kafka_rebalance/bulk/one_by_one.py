@@ -2,7 +2,7 @@
 """Assigns, plans or compares a batch of groups in the core, or in Python if the core refuses.
 
 1. The core answers the batch, all rows at once.
-2. The core refuses plans of broker-assigned groups, and of the switch to another protocol: the
+2. The core refuses plans for broker-assigned groups, and for the switch to another protocol: the
    error of such a row contains ONE_AT_A_TIME or, if a Python library's assignor runs, ONLY_PYTHON.
    The core also refuses to assign groups of classic Kafka Streams.
 3. Python plans, compares or assigns each of these groups, as the commands for one group do.

@@ -31,7 +31,7 @@ class OutputDirectory:
         return f"{self.path}/{_TEMPORARY}"
 
     def prepare(self) -> None:
-        """Makes the directory. Errors: GroupError at `target` if it exists, without `overwrite`."""
+        """Makes the directory. Errors: GroupError at `target` if it exists, unless `overwrite`."""
         system, inner = paths.open_file_system(self.path)
         (found,) = system.get_file_info([inner])
         if found.type.name != _NOT_FOUND and not self.overwrite:
@@ -73,7 +73,7 @@ def output_directory(target: str, *, overwrite: bool = False) -> Iterator[Output
     """Yields a directory for a job's parts; a local one gets its final name only at the end.
 
     If the job fails, an older output stays, and the parts are removed. If a commit fails in a file
-    system that is not local, older files may remain beside new parts, without `_SUCCESS`.
+    system that is not local, older files may remain next to new parts, without `_SUCCESS`.
     """
     here = paths.local(target)
     if here is None:
@@ -95,7 +95,7 @@ def output_directory(target: str, *, overwrite: bool = False) -> Iterator[Output
 
 @contextmanager
 def whole_directory(path: Path, *, overwrite: bool = False) -> Iterator[Path]:
-    """Yields a temporary path beside `path`; at the end, the directory made there is renamed to
+    """Yields a temporary path next to `path`; at the end, the directory made there is renamed to
     `path`.
     """
     path = path.absolute()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Assigns, plans or compares the groups of splits; writes the answers to a part, a Parquet file.
+"""Assigns, plans or compares the groups in splits; writes the answers to a part, a Parquet file.
 
 A task that runs twice leaves two parts; the caller takes the part that Spark reported.
 """
@@ -70,7 +70,7 @@ def summed(parts: Iterable[WrittenPart], seconds: float) -> Done:
 
 
 def write_part(job: Job, number: int, splits: Sequence[Split]) -> WrittenPart:
-    """Writes the answers to all groups of the splits into one part file.
+    """Writes the answers for all groups in the splits into one part file.
 
     A part without rows is not written, except part 0: a reader needs a file with the columns.
     """

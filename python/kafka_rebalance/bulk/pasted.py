@@ -2,8 +2,8 @@
 """Makes contract lines from the tables of `kafka-consumer-groups.sh --describe` and of rpk.
 
 A table starts with a line that names its columns; a row is cut where these names begin. The rows
-of all tables count. The table of members (`--members --verbose`) shows the partitions of each and,
-by its order, who joined first. In Kafka 3.8 and 3.9 it lacks the topics, so the table of
+of all tables count. The table of members (`--members --verbose`) shows each member's partitions
+and, by its order, who joined first. In Kafka 3.8 and 3.9 it lacks the topics, so the table of
 `--offsets` must show the partitions. Facts that the text lacks are assumed: see ASSUMED.
 
 Order    groups as they first appear; members as in the table of members, else as in the text.
@@ -75,7 +75,7 @@ class Pasted(NamedTuple):
     """The result of reading pasted tables.
 
     `lines` are pairs (number in the text, contract line), `assumed` the keys of ASSUMED that apply,
-    `empty` the groups without members.
+    `empty` the groups without members, unless there is only one group: its line is an error line.
     """
 
     lines: list[tuple[int, _Line]]
@@ -207,8 +207,8 @@ def read_pasted(
 ) -> Pasted:
     """Reads numbered lines of a text; `given` maps topics to their numbers of partitions.
 
-    If no group owns partitions of a given topic, all groups count as subscribed to it. With `only`,
-    and a group of this id, other groups have no line.
+    If no group owns partitions of a given topic, all groups count as subscribed to it. If the text
+    shows a group with the id `only`, other groups have no line.
     """
     groups: dict[str, _Group] = {}
     found = list(_rows(numbered, groups))
@@ -257,7 +257,7 @@ def _rows(
 def _line(
     group_id: str, group: _Group, given: Mapping[str, int], known: set[str], assumed: set[str]
 ) -> _Line:
-    """Returns a group's contract line; adds to `assumed` what it assumes. Errors: GroupError."""
+    """Returns a group's contract line; adds keys of ASSUMED to `assumed`. Errors: GroupError."""
     by_broker = bool(group.members) and all(map(_MADE_BY_MEMBER.fullmatch, group.members))
     _require_whole(group, by_broker=by_broker)
     owned, counts = group.owned(given), dict[str, int]()
@@ -301,7 +301,7 @@ def _line(
 
 
 def _require_whole(group: _Group, *, by_broker: bool) -> None:
-    """Raises a GroupError if the text does not show the members and their partitions."""
+    """Raises a GroupError if the group is empty or rebalancing, or if the text lacks members."""
     if group.problem:
         raise GroupError(*group.problem.split(": ", 1))
     states = (group.said.get("STATE", "Stable"), group.said.get("SAID", "Stable"), "Stable")

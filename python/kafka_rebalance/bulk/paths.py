@@ -141,7 +141,7 @@ def cluster_pattern(source: str) -> str:
 
 
 def clusters_of(files: Iterable[str], *, below: str) -> list[str | None]:
-    """Returns the cluster of each file: NAME of a directory `cluster=NAME` below this source."""
+    """Returns each file's cluster: NAME of a directory `cluster=NAME` below the source, or None."""
     pattern = re.compile(cluster_pattern(below))
     names = [found and found[1] for found in map(pattern.match, files)]
     return [None if name in (None, NO_CLUSTER) else unquote(name) for name in names]
@@ -195,7 +195,7 @@ def place(path: str) -> tuple[str, str, str]:
 def open_file_system(path: str) -> tuple[Any, str]:
     """Returns a file system of pyarrow, and the path inside it.
 
-    Errors: GroupError at the path if neither pyarrow nor fsspec supports such a file system.
+    Errors: GroupError at the path if neither pyarrow nor fsspec can open its file system.
     """
     scheme, authority, inner = split_path(path)
     try:

@@ -37,7 +37,7 @@ _BUFFER_BYTES = 1024 * 1024
 
 
 class Split(Frozen):
-    """The bytes [start, end) of a file. `cluster` is the one that its directory names."""
+    """The bytes [start, end) of a file; `cluster` is the cluster that the directory names."""
 
     path: str
     start: int

@@ -51,8 +51,8 @@ def harmless(text: str) -> str:
 
 
 def github_lines(verdict: Verdict) -> Iterator[str]:
-    """Yields the verdict, then a command for each problem that is not known, with its file and
-    line; a problem that does not fail the check is a notice.
+    """Yields the verdict, then a command for each problem outside the baseline, with the problem's
+    file and line, if any; a problem that does not fail the check is a notice.
     """
     yield harmless(verdict.summary)
     for one in verdict.problems:

@@ -2,9 +2,9 @@
 """The problems of groups and of clients' settings, and whether these make a check fail.
 
 A problem is a finding of `describe` (`notes/findings.py`), a limit that a group or a planned change
-exceeds, or a rule that settings break (`settings/rules.py`). A baseline lists problems that were
-known before: they are shown, but do not make the check fail. A problem is known if the baseline has
-one of the same kind with the same group (or file).
+exceeds, a rule that settings break (`settings/rules.py`), a difference from a planned switch, or an
+error. A baseline lists problems that were known before: they are shown, but do not make the check
+fail. A problem is known if the baseline lists a problem of its kind for the same group (or file).
 """
 
 from collections import Counter
@@ -46,8 +46,7 @@ class ProblemKind(NamedTuple):
 
 
 NOT_KNOWN = "not known"
-"""The kind of the problem that a plan can tell nothing about a lost rack: no member's rack is
-known.
+"""The kind of the problem that a plan cannot show what a lost rack does: no member's rack is known.
 """
 _LEFT_OUT = ("rebalancing", NOT_KNOWN)
 
@@ -75,8 +74,7 @@ KINDS = {
 
 
 class Problem(NamedTuple):
-    """A problem of a group, or of a client; `group_id` of a client is its file (and document in the
-    file).
+    """A problem of a group or a client; a client's `group_id` names its file (and the document).
 
     `file` and `line` locate the problem.
     """
@@ -100,14 +98,14 @@ class Problem(NamedTuple):
 
 
 def of_settings(one: Breach) -> Problem:
-    """Returns the problem of a client's settings, with the simulator's result."""
+    """Returns the problem of a client's settings, with the simulator's result, if any."""
     text = one.text if one.played is None else f"{one.text}; {one.played}"
     found = Problem.of(one.client.place, one.rule.id, text)
     return found._replace(file=one.client.file, line=one.line)
 
 
 def of_group(group: TriagedGroup, limits: Mapping[str, int]) -> Iterator[Problem]:
-    """Yields a group's findings, and the limits that its present state exceeds."""
+    """Yields a group's findings with a severity, and the limits that its present state exceeds."""
     for note in group.findings:
         if note.severity is not None:
             helps = "; `compare` shows what helps" if note.kind in ("idle", "uneven") else ""
@@ -122,7 +120,7 @@ def of_group(group: TriagedGroup, limits: Mapping[str, int]) -> Iterator[Problem
 
 
 class SwitchPlan(NamedTuple):
-    """A group's state at the end of its planned switch, and the ids of its members before."""
+    """A group's state at the end of its planned switch, and its members' ids before the switch."""
 
     assignor: str
     members: int
@@ -132,9 +130,7 @@ class SwitchPlan(NamedTuple):
 
     @classmethod
     def of(cls, line: Mapping[str, Any]) -> "SwitchPlan | None":
-        """Reads a line of `plan --json`; None if it has no plan, only an error or why there is no
-        plan.
-        """
+        """Reads a line of `plan --json`; None for an error, or a reason, in place of a plan."""
         try:
             after, members = line["balance_after"], len(line["assignment"])
             before = frozenset(line["members"])
@@ -196,7 +192,7 @@ def _above(
 
 
 class Verdict(NamedTuple):
-    """All problems, worst first, and the number of groups (or other `noun`) that were checked."""
+    """All problems, worst first, and the number of groups (or other `noun`) in the input."""
 
     groups: int
     problems: tuple[Problem, ...]
@@ -212,8 +208,8 @@ class Verdict(NamedTuple):
         known: Collection[tuple[str, str]] = (),
         noun: str = "group",
     ) -> "Verdict":
-        """Sorts problems by severity, kind and group; `known` are the (group_id, kind) of a
-        baseline's problems.
+        """Returns the verdict on problems, sorted by severity, kind and group; `known` are the
+        (group_id, kind) of a baseline's problems.
 
         `fail_on` names kinds and severities. "warning" includes errors, "info" includes both.
 
@@ -233,7 +229,7 @@ class Verdict(NamedTuple):
         return cls(groups, tuple(order), frozenset({*named, *with_worse(named), *always}), noun)
 
     def fails(self, one: Problem) -> bool:
-        """Returns whether this problem fails the check; limits and unreadable groups always do."""
+        """Returns whether this problem fails the check: limits and errors do, unless known."""
         return not one.is_known and not self.fail_on.isdisjoint((one.kind, one.severity))
 
     @property

@@ -105,7 +105,7 @@ def replayed(args: argparse.Namespace, group: GroupSpec, noted: Leaderless) -> "
 
 
 def findings(args: argparse.Namespace, group: GroupSpec, noted: Leaderless) -> Iterable["Note"]:
-    """Returns the findings on a classic Kafka Streams application; () if it cannot be read."""
+    """Returns the findings on a classic Kafka Streams group; () for other or unreadable groups."""
     one = rates = None
     with suppress(GroupError):
         one = replayed(args, group, noted)

@@ -165,8 +165,8 @@ def _planned(
 ) -> tuple[RebalancePlan | Problem | None, list[str]]:
     """Returns the plan of a group, or its problem; None if no change affects it.
 
-    One of several groups is planned without the changes that do not affect it; the list holds the
-    left-out changes, as lines `CHANGE: problem`.
+    A group that is not `alone` is planned without the changes that do not affect it; the list holds
+    the left-out changes, as lines `CHANGE: problem`.
     """
     work = partial(plans_by_leader, engine=args.engine)
     found = answer(group, args, work, alone=alone)
@@ -263,7 +263,7 @@ def _planned_switches(file: str | None) -> dict[str, SwitchPlan]:
 
 
 def _known(file: str | None) -> Collection[tuple[str, str]]:
-    """Returns (group_id, kind) of each problem in a baseline; GroupError is at `--baseline`."""
+    """Returns (group_id, kind) of a baseline's problems. Errors: GroupError at `--baseline`."""
     if file is None:
         return ()
     try:
@@ -275,7 +275,7 @@ def _known(file: str | None) -> Collection[tuple[str, str]]:
 
 
 def _placed(verdict: Verdict, file: str | None) -> Verdict:
-    """Returns the verdict; each problem has the file, and the number of its group's line in it."""
+    """Returns the verdict; if FILE is a file, each problem names it, and its group's line there."""
     if file in (None, "-"):
         return verdict
     lines: dict[str, int] = {}

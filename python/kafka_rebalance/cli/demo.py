@@ -107,7 +107,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _summary(spark: Any, output: Path) -> Path:
-    """Plans changes of all groups, such as one more member; returns the report's path."""
+    """Plans changes to all groups, such as one more member; returns the report's path."""
     from kafka_rebalance.spark.session import spark_errors
 
     from . import fleet

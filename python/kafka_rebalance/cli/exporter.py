@@ -46,7 +46,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Serves until SIGTERM, and returns the exit code; Ctrl-C raises KeyboardInterrupt."""
+    """Serves until SIGTERM (SystemExit), Ctrl-C (KeyboardInterrupt) or an unexpected error."""
     try:
         from kafka_rebalance.follow.exporter import Exporter
         from kafka_rebalance.follow.server import http_server

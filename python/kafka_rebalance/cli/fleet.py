@@ -59,7 +59,7 @@ _UNREAD = (
 )
 
 _BETTER = {"stop_less": "for fewer partitions without a reader", "be_more_even": "to be more even"}
-"""A count that `fleet compare` makes (a key of `BETTER`) -> the aim of these switches, in words."""
+"""A count of switches that `fleet compare` makes (a key of `BETTER`) -> their aim, in words."""
 
 _WORDS = {
     "assign": "who owns what in every group",
@@ -145,7 +145,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _is_submitted() -> bool:
-    """Returns the value of `session.is_submitted()`, without importing pyspark."""
+    """Returns the value of `session.is_submitted()`; imports pyspark only if needed."""
     if "PYSPARK_GATEWAY_PORT" in os.environ or "pyspark.sql" in sys.modules:
         from kafka_rebalance.spark.session import is_submitted
 
@@ -159,7 +159,7 @@ def _is_here(args: argparse.Namespace) -> bool:
 
 
 def _check_paths(args: argparse.Namespace) -> bool:
-    """Checks INPUT and OUTPUT if local; returns whether a path without a scheme is local."""
+    """Checks or refuses local paths; returns whether a path without a scheme is local."""
     if _is_here(args) or args.shared_files:
         check_local(args.input, args.output, overwrite=args.overwrite)
         return True
@@ -305,7 +305,7 @@ def _first(fleet: "OnSpark | Here", figure: str, groups: int) -> str:
 
 
 def _advice(fleet: "OnSpark | Here") -> str:
-    """Writes some groups whose assignor never ends to a file; returns a command for the first."""
+    """Writes a file of groups whose assignor never ends; returns a command for the first group."""
     args, endless = fleet.args, fleet.worst("never ends", _EXAMPLES)
     wanted = [(row.get("cluster"), row["group_id"]) for row in endless]
     lines = fleet.contract_lines(wanted)

@@ -159,7 +159,7 @@ class Here:
         return found
 
     def plan(self, changes: Sequence[str], output: str) -> None:
-        """Writes, for each group, a plan of each change by itself, and adds up the figures."""
+        """Writes, for each group, a plan for each change by itself, and adds up the figures."""
         args, self._answers = self.args, f"{output}/plans"
         calls = [
             (text, plan_call(args.assignor, [text] if text else [], args.max_partitions)[1])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the jobs of `fleet` have in common, with Spark and without it."""
+"""The parts that the jobs of `fleet` share, with Spark and without it."""
 
 import argparse
 import os
@@ -18,8 +18,8 @@ BETTER = {
     "stop_less": r" leaves (\d+ )?partitions? without ",
     "be_more_even": " leaves the fullest and ",
 }
-"""Name of a count -> the pattern that the `reason` of a comparison, which recommends another
-assignor, must match to be counted there.
+"""Name of a count -> a pattern. The count is the number of comparisons that recommend another
+assignor for a `reason` that matches this pattern.
 """
 
 

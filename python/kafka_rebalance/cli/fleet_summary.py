@@ -41,9 +41,9 @@ Fleet: TypeAlias = "OnSpark | Here"
 
 _WORST = 20
 _AT_LEAST = 5
-"""The page lists at least this many groups, even if the balance of each is the best possible."""
+"""The page lists up to this many groups even if the balance of each is the best possible."""
 _NAMED = 3
-"""The number of groups that the first sentence names for each harm."""
+"""The largest number of groups that the first sentence names for each harm."""
 _MOST_RACKS = 12
 _MOST_CLUSTERS = 50
 _USUAL = ("add-members=1", "remove-members=1")
@@ -92,7 +92,7 @@ def _write(fleet: Fleet, output: str, directory: Path) -> dict[str, Any]:
     changes = list(dict.fromkeys(["", *given, *lost]))
     fleet.plan(changes, output)
     rows, totals = fleet.summary(output, _WORST)
-    # If a group is equally bad after several changes, the page shows the one that was named first.
+    # If a group is equally bad after several changes, the page shows the change named first.
     rows = sorted(rows, key=lambda row: changes.index(row["change"]))
     now = totals[""] if "" in totals else Counter()
     error = fleet.most_frequent_error() if now["errors"] else None

@@ -127,10 +127,10 @@ def read_groups(
 ) -> Iterator[GroupSpec | BadGroup]:
     """Yields every group of the input, or only the one whose id `--group` names.
 
-    `on_left_out(group_id, why)` is called for groups of a cluster that have no line. The partitions
-    without a leader are kept in `leaderless`. If the file or the cluster lacks the group that
-    `--group` names, an error for that group is yielded. If the input has no group at all, a
-    sentence on standard error reports this, because nothing else would be printed.
+    `on_left_out(group_id, why)` is called for groups of a cluster that have no line. `leaderless`
+    keeps the partitions without a leader. If the file or the cluster lacks the group that `--group`
+    names, an error for that group is yielded. If the input has no group at all, a sentence on
+    standard error reports this, because nothing else would be printed.
     """
     if (args.file is None) == (args.bootstrap_server is None):
         args.parser.error("give either FILE or --bootstrap-server")
@@ -174,7 +174,7 @@ _MOST_COMPARED = 10_000
 
 
 def no_such_group(group_id: str, where: str, there: Sequence[str]) -> BadGroup:
-    """Returns the error for a group that does not exist; it names similar groups, else others."""
+    """Returns the error for a group that does not exist; it names a similar group, else others."""
     if near := did_you_mean(group_id, there):
         return BadGroup(group_id, f"group_id: no such group in {where}{near}")
     some = there[:_MOST_THERE]
@@ -262,13 +262,13 @@ def answers(
     tally: Tally,
     work: Callable[[GroupSpec, Sequence[Change]], GroupAnswer],
 ) -> Iterator[tuple[GroupAnswer, list[str], bool]]:
-    """Yields, for each group: the result of `work`, the changes that do not affect the group, and
-    whether it is the only group. Reports the error of a bad group at once.
+    """Yields, for each group with an answer: the result of `work`, the changes that do not affect
+    the group, and whether it is the only group. Reports the error of a bad group at once.
 
     If the only group lacks the topic, member, client or rack that a change or `--leader` names,
-    this is an error. One of several groups is then played without the change, or with its own
-    leader. A group of Kafka Streams that cannot be played is left out; this is an error only if no
-    group has an answer. A group without members after the changes has a result, but no answer.
+    this is an error. One of several groups that lacks it is played without the change, or with its
+    own leader. A group of Kafka Streams that cannot be played is left out; this is an error only if
+    no group has an answer. A group without members after the changes has a result, but no answer.
     """
     groups = read_groups(args, tally.leaderless)
     first = list(islice(groups, 2))
@@ -326,7 +326,7 @@ def answer(
     *,
     alone: bool,
 ) -> tuple[GroupAnswer | None, list[str]] | BadGroup | Unplayed:
-    """Returns the result of `work` and the left-out changes (see `answers`), or why it has none."""
+    """Returns the result of `work` and the left-out changes (see `answers`), or why none exists."""
     if isinstance(group, BadGroup):
         return group
 
@@ -368,7 +368,7 @@ def answer(
 
 
 def _hint(error: GroupError, group: GroupSpec, args: argparse.Namespace) -> str:
-    """Returns advice: on a field of `snapshot`, or on an unknown member or rack; else ""."""
+    """Returns advice: on a field of `snapshot`, or on an unknown name; else ""."""
     if error.path.endswith(".topic_id"):
         return "; `snapshot` writes it"
     if not isinstance(error, NotAffected):

@@ -36,7 +36,7 @@ def open_input(file: str) -> BinaryIO:
 
 @contextmanager
 def written(path: "Path") -> "Iterator[Path]":
-    """Yields a path beside `path`; when the block ends, the file written there replaces `path`.
+    """Yields a path next to `path`; when the block ends, the file written there replaces `path`.
 
     After an error, a file that was at `path` before is unchanged. An OSError names `path`.
     """
@@ -72,7 +72,7 @@ def group_lines(
     """Yields contract lines as `numbered` does; pasted tables are converted into lines first.
 
     The input contains tables (docs/paste.md) if its first nonblank line is not JSON, and any line
-    is the head of a table. It is then read as a whole. `args` holds the options of `add_pasted`.
+    is the head of a table. The input is then read whole. `args` holds the options of `add_pasted`.
     """
     lines = enumerate(read_lines(source, most), 1)
     text, size, is_json = list[tuple[int, bytes | None]](), 0, False
@@ -111,7 +111,7 @@ _IDS = ("name", "member_id", "group_instance_id", "client_id")
 
 def _assume(option: str, pasted: "Pasted") -> str:
     """Sets the field that `--assume` names in the lines made from tables; returns the field's path
-    if all lines have it, else "".
+    if it was set in all of them, else "".
     """
     found = _OPTION.fullmatch(option)
     place, name, key, text = found.groups() if found else (None, None, "", "")
@@ -164,7 +164,7 @@ class Leaderless(Mutable):
     """The field `application` of the lines of classic Kafka Streams groups, by group id."""
 
     def note(self, group_id: str | None, line: Any) -> None:
-        """Keeps a group's leaderless partitions and application; its line may be invalid."""
+        """Keeps a group's leaderless partitions and application; `line` may be invalid."""
         if isinstance(line, Mapping) and line.get("application") is not None:
             self.applications[group_id] = line["application"]
         topics = line.get("topics") if isinstance(line, Mapping) else None

@@ -60,7 +60,7 @@ def run(args: argparse.Namespace) -> int:
     return DONE
 
 
-# Strings have the type `str`, not `str | None`: otherwise the library parses one that is JSON.
+# Strings have the type `str`, not `str | None`: otherwise the library parses JSON in them.
 class _Tools:
     """The tools. Their docstrings are descriptions for the agent."""
 
@@ -113,7 +113,7 @@ class _Tools:
 
 
 async def _ask(command: str, source: list[str], pasted: str = "", **options: _Texts) -> str:
-    """Runs a command; returns its answers. Errors: ToolError with the command's own sentences."""
+    """Returns a command's answers as JSON. Errors: ToolError with the command's own sentences."""
     import anyio
     from mcp.server.mcpserver.exceptions import ToolError
 

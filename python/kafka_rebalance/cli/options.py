@@ -108,8 +108,8 @@ _HOW: Mapping[str, Any] = {
 
 def add_table(parser: Any, table: str, **how: Callable[[str], Any] | Mapping[str, Any]) -> None:
     """Adds the options of a table. Each entry is `--name METAVAR: help`, or `name METAVAR: help`
-    for an argument without a name. An option without METAVAR is a switch; one that several commands
-    have is `--name` alone.
+    for an argument without a name. An option without METAVAR is a switch unless `how` names it;
+    an option that several commands share is `--name` alone.
 
     `how` maps a name (`max_size` for --max-size) to its type, or to arguments of `add_argument`.
     """

@@ -41,8 +41,8 @@ COMMANDS = {
     "mcp": "answer an agent's questions over the Model Context Protocol",
     "completion": "complete commands and options in a shell",
 }
-"""Each command with its line in the help. The module of that name has the command's options; its
-docstring is the description in the help.
+"""Each command with its line in the help. The module of that name adds the command's options; the
+module's docstring is the description in the help.
 
 The commands are in the order in which a new user needs them.
 """
@@ -109,7 +109,7 @@ class _Help(argparse.HelpFormatter):
 
 
 class _Parser(argparse.ArgumentParser):
-    """Prints a usage error as one sentence, without the usage text, which can fill the screen."""
+    """Prints a usage error as one sentence, after the usage text only if that fits on one line."""
 
     def _print_message(self, message: str, file: Any = None) -> None:
         for line in message.splitlines():  # `ShownStream` escapes line breaks inside of a write
@@ -160,7 +160,7 @@ class _Command(_Parser):
 
 
 class _Version(argparse.Action):
-    """Prints the version. It loads the compiled core, which the other options do not need."""
+    """Prints the version. This loads the compiled core, which the other options do not need."""
 
     def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
         import kafka_rebalance

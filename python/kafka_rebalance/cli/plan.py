@@ -151,7 +151,7 @@ def _answer(
 
 
 def _notes(one: _Answer, args: argparse.Namespace, *, cheap: bool = False) -> tuple[Note, ...]:
-    is_own = args.assignor is None  # else no note advises `compare`: it plays the group's own
+    is_own = args.assignor is None  # else no note advises `compare`, which plays the group's own
     return plan_notes(one.planned, one.led, draws=args.samples, is_own=is_own, cheap=cheap)
 
 
@@ -212,8 +212,8 @@ def _show(answer: _Answer, args: argparse.Namespace) -> None:
 
 
 def _samples(planned: RebalancePlan, args: argparse.Namespace) -> Samples | None:
-    """Returns the plan's samples, with other random ids; None if the plan guesses nothing, or if a
-    change names a made-up id.
+    """Returns the plan's samples, with other random ids; None with `--samples 0`, if the plan
+    guesses nothing, or if a change names a made-up id.
     """
     if planned.has_guesses and args.samples != 0:
         with suppress(NotAffected):  # each plan makes up other ids, so the named id may be absent

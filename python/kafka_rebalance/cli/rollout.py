@@ -110,8 +110,8 @@ def _forecast(args: argparse.Namespace, group: GroupSpec, workload: Workload) ->
 
 
 def _gate(args: argparse.Namespace, workload: Workload, before: GroupSpec | None) -> int:
-    """Waits until two descriptions of the group in a row are equal and as planned; returns the exit
-    code.
+    """Waits, at most `--for` seconds, until two descriptions of the group in a row are equal and as
+    planned; returns the exit code.
     """
     differs = partial(differences, per_pod=args.per_pod, before=before, engine=args.engine)
     ends_s = monotonic() + args.for_s

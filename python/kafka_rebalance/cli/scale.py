@@ -88,7 +88,7 @@ def _weights(group: GroupSpec) -> Mapping[TopicPartition, float] | None:
 
 
 def _lag(args: argparse.Namespace, group: GroupSpec) -> Mapping[TopicPartition, int] | None:
-    """Returns the lag of the only group, if it is live and has no tasks; else None."""
+    """Returns the lag of the group of `--group`, if it is live and has no tasks; else None."""
     if args.bootstrap_server is None or args.group is None or group.subtopologies is not None:
         return None
     from kafka_rebalance.live import group_lags

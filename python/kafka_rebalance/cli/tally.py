@@ -65,7 +65,7 @@ class Tally(Mutable):
     unreadable    bad groups that could not be read
     unaffected    groups that no change affects
     not_affected  change -> the number of groups that it does not affect, and the first reason
-    switched      whether a switch was left out, because a group already has its target
+    switched      whether a switch was left out, because a group already uses the target
     led           groups with a member whose id, or shortened id, equals `--leader`
     streams       the reason (`Unplayed.why`) -> the ids of the groups that were left out for it
     leaderless    the partitions without a leader in the groups' topics

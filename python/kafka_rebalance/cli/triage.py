@@ -99,7 +99,7 @@ def triaged(
 
 class _Look(Mutable):
     """One reading of the groups that match a pattern. `listed` maps the ids of all groups of the
-    cluster to their entries in its list.
+    cluster to their entries in the cluster's list.
     """
 
     args: argparse.Namespace
@@ -198,7 +198,7 @@ class _Look(Mutable):
             listed = self.listed.get(one.group.group_id)
             yield TriagedGroup.of(one, "Stable" if listed is None else listed.state)
         types = {id_: one.group_type.lower() for id_, one in self.listed.items()}
-        with_lag = [id_ for id_ in states if types.get(id_) != "share"]  # share groups commit none
+        with_lag = [id_ for id_ in states if types.get(id_) != "share"]  # they commit no offsets
         lags = _lags_of_others(self.args, with_lag)
         for id_, state in states.items():
             yield TriagedGroup.undescribed(id_, types.get(id_), state, lags.get(id_))
@@ -281,7 +281,7 @@ def described(
 
 
 def _weighed(args: argparse.Namespace, one: Description) -> Description:
-    """Returns the description; the command that it advises also repeats the weights' options."""
+    """Returns the description; the command of "overloaded" repeats the options of weights."""
     given = [(f"--{name}", vars(args).get(name)) for name in ("weights", "capacity")]
     options = [shell_option(option, value) for option, value in given if value is not None]
     found = list(one.findings)
@@ -308,7 +308,7 @@ def _lags(
 
 
 def _lags_of_others(args: argparse.Namespace, group_ids: Sequence[str]) -> Mapping[str, "Lags"]:
-    """Returns the lags of groups that cannot be described here; {} if the cluster refuses."""
+    """Returns the lags of groups that cannot be described here, where the cluster permits it."""
     try:
         return _lags(args, dict.fromkeys(group_ids), []) if group_ids else {}
     except NotReachedError:

@@ -232,7 +232,7 @@ class _Watch:
             print_note(f"{who} does not answer ({why}); waiting")
 
     def _check_patience(self) -> None:
-        """Raises an error if no server answers for a minute, or if none answers at the start."""
+        """Raises an error if two hold: it is a minute old, no server answers, nothing is listed."""
         for error, since_s in self.lost.values():
             is_over = time.monotonic() - since_s > PATIENCE_S
             if [is_over, error.none_answered, not self.has_begun].count(True) > 1:

@@ -9,5 +9,5 @@
 
 A leader with a plug-in answers as a Java leader does, so Java and Python members can share a group.
 docs/clients.md describes the bytes that plug-ins send, and the cases in which the answer of such a
-leader differs from Kafka's.
+leader differs from Kafka's answer.
 """

@@ -121,8 +121,8 @@ def _joined(
 ) -> Iterable[tuple[str, str | None, Subscription]]:
     """Yields member id, instance id and subscription of each member, decoded from its own bytes.
 
-    aiokafka itself decodes all as version 0; the bytes are in its coordinator's variable
-    `response`.
+    aiokafka itself decodes all subscriptions as version 0; the bytes are in the variable `response`
+    of its coordinator.
     """
     response = called.get("response")
     sent = {one[0]: one for one in response.members} if response else {}
@@ -171,9 +171,9 @@ class Weighted(_Assignor):
     """`weighted` (docs/balance.md): takes nothing from an owner until it has fresh `weights`.
 
     `weights` is a `Load`, another function of group id and partitions, or a mapping from (topic,
-    partition). `settings` are as in "budget=3&tolerance=5%". The leader itself requests a rebalance
-    only if `rebalance_every` is given, and at most once in that many seconds, because each
-    rebalance stops all members.
+    partition). `settings` are as in "budget=3&tolerance=5%". The leader requests one rebalance if
+    members have no partition, and others only if `rebalance_every` is given: at most one in that
+    many seconds, because each rebalance stops all members.
     """
 
     name = EAGER[WEIGHTED]

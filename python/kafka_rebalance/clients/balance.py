@@ -4,9 +4,10 @@
 Each rebalance is answered in these steps:
 
 1. If members and topics are as in the last answer, and that answer withheld partitions or is
-   younger than `FREEZE_S`, the weights of the last answer are used again. If each member also
-   claims only what the last target assigns to it or what it claimed before, that target is used
-   again. So the second round of a cooperative rebalance takes no further partition from a member.
+   younger than `FREEZE_S` (and, under `weighted`, used weights), its weights are used again. If
+   each member also claims only what the last target assigns to it or what it claimed before, that
+   target is used again. So the second round of a cooperative rebalance takes no further partition
+   from a member.
 2. Otherwise `balanced` or `weighted` computes a new target. `weighted` without fresh weights takes
    nothing from an owner; it spreads partitions without an owner evenly by number. With weights,
    members without any partition first get an even share of the load, whatever the budget: else
@@ -61,7 +62,7 @@ class PlugInOptions(Frozen):
     """The options of a plug-in. Times are in seconds.
 
     `settings` are as in an assignor's name: "budget=3&tolerance=5%". `rebalance_every` is the
-    shortest time between two rebalances that the leader requests itself; None if it requests none.
+    shortest time before the leader requests a rebalance of uneven loads; None for no such request.
 
     Errors   GroupError for wrong settings; ValueError for a wrong `rebalance_every`.
     """
@@ -102,7 +103,7 @@ class LastAnswer(Frozen):
 
     @property
     def holders(self) -> tuple[Member, ...]:
-        """The members as if each had received its partitions."""
+        """Returns the members as if each had received its partitions."""
         held = (one.owning(tuple(self.target[one.member_id]), 0) for one in self.members)
         return tuple(replace(one, subscription_version=None, user_data=None) for one in held)
 
@@ -169,7 +170,7 @@ class Leading:
         return given
 
     def fresh(self, now: float) -> Weights:
-        """Returns the weights last read, or an empty mapping if they are older than `MAX_AGE_S`."""
+        """Returns the given weights, or those last read unless they are older than `MAX_AGE_S`."""
         source = self.options.weights
         if isinstance(source, Mapping):
             return _sound(source)
@@ -245,7 +246,9 @@ class Leading:
             self._thread.start()
 
     def read(self) -> None:
-        """Reads the weights; requests a rebalance if `PAYS_IN_A_ROW` readings justify one."""
+        """Reads the weights; requests a rebalance if `PAYS_IN_A_ROW` readings justify one, or if
+        members have no partition.
+        """
         last, source = self._last, self.options.weights
         if last is None or not callable(source):
             return
@@ -352,8 +355,8 @@ def leading(known: ConsumerMemory, options: PlugInOptions, consumer: Any) -> Lea
     """Returns the `Leading` of a consumer, made at the first call; `consumer` is its coordinator.
 
     If `consumer` is None, no rebalance is requested. Both clients name the coordinator's method
-    `request_rejoin`. aiokafka's has to run in the present event loop, so the thread that reads the
-    weights schedules the call there.
+    `request_rejoin`. aiokafka's method has to run in the present event loop, so the thread that
+    reads the weights schedules the call there.
     """
     if known.leading is None:
         weak = (lambda: None) if consumer is None else weakref.ref(consumer)

@@ -173,8 +173,9 @@ class Weighted(_Cooperative):
     """`weighted` (docs/balance.md): takes nothing from an owner until it has fresh `weights`.
 
     `weights` is a `Load`, another function of group id and partitions, or a mapping from (topic,
-    partition). `settings` are as in "budget=3&tolerance=5%". The leader itself requests a rebalance
-    only if `rebalance_every` is given, and at most once in that many seconds.
+    partition). `settings` are as in "budget=3&tolerance=5%". The leader requests one rebalance if
+    members have no partition, and others only if `rebalance_every` is given: at most one in that
+    many seconds.
     """
 
     name = COOPERATIVE[WEIGHTED]

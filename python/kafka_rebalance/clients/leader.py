@@ -246,7 +246,7 @@ def without_claimed(target: LegalAnswer, members: Sequence[Member]) -> LegalAnsw
 
 
 def _told(anomalies: Sequence[Anomaly]) -> str:
-    """Returns a text with the number of anomalies, and the first few of them."""
+    """Returns a string with the number of anomalies, and the first few of them."""
     first = ", ".join(
         f"{one.kind} {one.topic}-{one.partition}"
         + (f" to {one.member_id}" if one.member_id else "")

@@ -46,8 +46,8 @@ class RoundAnswer(Frozen):
 class ConnectCluster(Mutable):
     """A Connect cluster. Call `step` once for each rebalance, in order of time.
 
-    With `own_order`, a worker keeps its work in its own order, as a real worker does; without it,
-    in the order in which the leader read it. In rare cases this order decides which work is
+    With `own_order`, a worker keeps its work in its own order, as a real worker does; else in the
+    order in which the leader read that work. In rare cases this order decides which work is
     revoked.
     """
 

@@ -69,7 +69,7 @@ class _Events(Mutable):
         self.now_ms = end_ms
 
     def happen(self, event: str, at: str) -> Iterator[tuple[str, RoundAnswer]]:
-        """Plays one event; yields cause and answer of each round. `at` is its path, for errors."""
+        """Plays one event; yields cause and answer of each round. Errors: GroupError at `at`."""
         text = " ".join(event.split())
         if match := _WAIT.fullmatch(text):
             yield from ((event, one) for one in self.wait(int(match[1]) * _UNIT_MS[match[2]]))

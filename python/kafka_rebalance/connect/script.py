@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads the rounds of a Connect cluster as a JSON script, and plays them with the assignor.
+"""Reads the rounds of a Connect cluster from a JSON script, and plays them with the assignor.
 
 The fields are in docs/contract.md, Scripts of Connect. The generation is the number of the round.
 """
@@ -29,7 +29,7 @@ from .cluster import ClusterRound, ConnectCluster, RoundAnswer
 EAGER = ("connect/eager", "connect-eager")
 INCREMENTAL = ("connect/incremental", "connect-incremental")
 DEFAULT_MAX_DELAY_MS = 300_000
-"""Kafka's default of scheduled.rebalance.max.delay.ms."""
+"""Kafka's default for scheduled.rebalance.max.delay.ms."""
 
 _MAX_TIME_MS = 2**62
 
@@ -177,7 +177,7 @@ def _known(value: Any, among: Collection[str], at: str) -> str:
 
 
 def _check_rounds(rounds: tuple[ClusterRound, ...]) -> None:
-    """Raises GroupError if time decreases, or a reported connector has never been configured."""
+    """Raises GroupError without rounds, if time decreases, or if reported work is in no config."""
     if not rounds:
         raise GroupError("rounds", "empty; a script has at least one")
     configured: set[str] = set()

@@ -59,7 +59,7 @@ def _courses(moved: set[_Item], waited_ms: Mapping[_Item, int]) -> list[str]:
 
 
 def _at_the_end(one: Idle, last: RoundAnswer, owner: Mapping[_Item, str]) -> str:
-    """Returns how much runs nowhere after the `last` round, why, and for how long."""
+    """Returns a clause: how much runs nowhere after the `last` round, and why or for how long."""
     items, now_ms = _items(one.work), last.round.time_ms
     if one.until_ms is None or one.until_ms <= now_ms:
         return f"{_counted(items)} nowhere: {one.why}"

@@ -15,7 +15,7 @@ _POLICIES = ("bidirectional", "upgrade", "downgrade", "disabled")
 
 
 class CoordinatorConfig(Message):
-    """Settings of a coordinator; times are in ms. Errors: GroupError for a value out of bounds."""
+    """Settings of a coordinator; times are in ms. Errors: GroupError for an invalid value."""
 
     group_initial_rebalance_delay_ms: int = 3_000
     group_max_size: int = 2**31 - 1

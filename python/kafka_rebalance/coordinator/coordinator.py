@@ -3,9 +3,9 @@
 
 A Coordinator stands for one partition of `__consumer_offsets`: it holds the groups that hash to it.
 It reads no clock, uses no random numbers, and never blocks: the same events in the same order lead
-to the same effects and states. The caller calls `handle(Tick(), t)` when `next_deadline_ms()` is
-`t`, carries out every Append and reports its result, and sends every Respond. Within one step,
-Kafka sends responses in the order of a hash map; here, in the order in which members joined.
+to the same effects and states. The caller calls `handle(Tick(), t)` at `t = next_deadline_ms()`,
+carries out every Append and reports its result, and sends every Respond. Within one step, Kafka
+sends responses in the order of a hash map; here, in the order in which members joined.
 
 A Tick runs one deadline, the earliest, because Kafka queues each expired timer as an event behind
 the waiting requests. If all rebalance timeouts of a group are 0, a deadline can be armed for the
@@ -47,7 +47,7 @@ def counted_ids() -> Callable[[], str]:
 
 
 class Coordinator:
-    """A group coordinator. `new_id` returns the last 36 characters of a member's new id.
+    """A group coordinator. `new_id` returns the UUID in a member's new id.
 
     `vouched` is for simulations: joined members count as alive until the host reports Silent, so
     their heartbeats need not be simulated. `is_logged=False` is for callers that read no records.
@@ -177,7 +177,7 @@ _HANDLERS: dict[type[Request], _Handler] = {
     classic.DescribeGroups: describe_groups,
     classic.ListGroups: list_groups,
 }
-"""Handlers for any type of group; a request about one type names its own in `Request.handler`."""
+"""Handlers for any type of group; a request about one type names a handler in `Request.handler`."""
 
 
 def _receive(state: Shard, event: events.Received) -> None:

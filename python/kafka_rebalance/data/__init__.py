@@ -5,6 +5,6 @@ from importlib.resources import files
 
 
 def captured_lines() -> list[str]:
-    """Returns a JSON line for each group of the sample: an error line if it was rebalancing."""
+    """Returns the sample: a JSON line per group, or an error line if the group was rebalancing."""
     text = files(__package__).joinpath("captured_groups.jsonl").read_text(encoding="utf-8")
     return text.splitlines()

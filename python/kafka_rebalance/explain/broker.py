@@ -81,7 +81,7 @@ class Fewest(Fact):
 
 class Evened(Fact):
     """A move to a member with fewer partitions; `…_holds` are both members' numbers of partitions
-    before it.
+    before the move.
     """
 
     source: str

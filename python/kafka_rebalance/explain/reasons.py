@@ -65,7 +65,7 @@ def _by_most_like(
     group: GroupSpec, assignor: str, kafkas: str, tp: TopicPartition
 ) -> Iterator[Fact]:
     """Yields the facts of Kafka's most similar assignor, if it makes exactly the same assignment;
-    else a fact that says why there are none.
+    else a fact with the reason why there are none.
     """
     mine = assign(group, assignor)
     where = f" ({page})" if (page := _page(assignor)) else ""
@@ -214,7 +214,7 @@ def _sticky(group: GroupSpec, tp: TopicPartition, name: str) -> Iterator[Fact]:
 
 
 def _imported(module: str, name: str) -> _Steps:
-    """Returns a function of the room `explain`; a call of it imports the function's module."""
+    """Returns a function of the room `explain`, which imports its module when it is called."""
     return lambda group, tp: getattr(import_module(f".{module}", __package__), name)(group, tp)
 
 
@@ -229,9 +229,7 @@ _STEPS: dict[str, _Steps] = {
     "share/simple": _imported("share", "share_steps"),
     "streams/sticky": _imported("broker", "task_steps"),
 }
-"""Assignor -> the function that returns the facts about a partition, or None if it cannot explain
-them.
-"""
+"""Assignor -> the function that returns the facts about a partition, or None if there are none."""
 
 
 def _claims(claims: Claims, tp: TopicPartition) -> Iterator[sticky_facts.Claim]:

@@ -105,7 +105,7 @@ class TooFew(Fact):
 
 
 def share_steps(group: GroupSpec, tp: TopicPartition) -> list[Fact] | None:
-    """Returns the facts of a partition; None if it is not initialised. Errors: AssignorThrows."""
+    """Returns the facts about a partition; None if uninitialised. Errors: AssignorThrows."""
     view = view_of(group, simple.NAME)
     assignable = simple.assignable_of(view, group)
     topic = next(uuid for uuid, name in view.names.items() if name == tp.topic)
@@ -128,7 +128,7 @@ def share_steps(group: GroupSpec, tp: TopicPartition) -> list[Fact] | None:
 
 
 class _Watched(simple.Pool):
-    """A pool that records changes of the watched partition: the members that lose it, and why; the
+    """A pool that records changes to the watched partition: the members that lose it, and why; the
     members that gain it, and how many partitions they held before. Members are numbers here.
     """
 

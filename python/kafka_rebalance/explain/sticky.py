@@ -14,7 +14,7 @@ Outcome = Literal["first", "newer", "equal", "older"]
 
 
 class Claim(Frozen):
-    """A claim to the partition. `outcome` tells how its generation compares with `against`, that of
+    """A claim to the partition. `outcome` compares its generation with `against`, the generation of
     the claim believed before it.
     """
 
@@ -52,7 +52,7 @@ def _generation(generation: int | None) -> str:
 
 class Algorithm(Fact):
     """The algorithm that runs. `found_equal` is the result of Kafka's test for equal subscriptions,
-    which counts a topic that a member lists twice as two; `equal` is whether they are equal.
+    which counts a topic that a member lists twice as two; `equal` is True if they are equal.
     """
 
     found_equal: bool
@@ -73,7 +73,7 @@ _ALGORITHM = {
 
 
 class Share(Frozen):
-    """How many partitions each member may have in the constrained algorithm."""
+    """The numbers of partitions that a member may have in the constrained algorithm."""
 
     partitions: int
     members: int

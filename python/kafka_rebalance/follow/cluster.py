@@ -49,7 +49,7 @@ class Listener(Protocol):
         """Called for each rebalance; `is_old` if it ended before this process began to follow."""
 
     def described(self, group: GroupSpec, source: str) -> None:
-        """Called if a group's description has changed, before `rebalanced` for that change.
+        """Called if a description is new or has changed, before `rebalanced` for that change.
 
         `source` is where the group's rebalances are read: RECORDS or DESCRIPTIONS.
         """
@@ -288,7 +288,7 @@ class FollowedCluster:
 
 
 def has_target(line: Mapping[str, Any]) -> bool:
-    """Returns whether a broker-assigned group's line already shows the target of its epoch.
+    """Returns whether a line shows the target of its group's epoch; True for classic groups.
 
     consumer groups   if the newest target is the epoch's. Members reach it later, in steps
     share groups      if all members are in the epoch; descriptions have no target
@@ -313,7 +313,8 @@ def _read(line: str | None) -> GroupSpec | None:
 def _differs(before: GroupSpec | None, after: GroupSpec) -> bool:
     """Returns whether the group has rebalanced.
 
-    It has if its assignor or owners have changed or, if broker-assigned, its epoch or members.
+    A classic group has if its assignor or owners differ, a broker-assigned one if its epoch or
+    members do.
     """
 
     def state(group: GroupSpec | None) -> object:

@@ -101,7 +101,7 @@ class GroupMetrics:
     lines: dict[str, str] = field(default_factory=dict)
 
     def rebalanced(self, one: FollowedRebalance, now_ms: int, *, is_old: bool = False) -> None:
-        """Called for each row; no counter counts rows from before the exporter began (`is_old`)."""
+        """Called for each row; those from before the exporter began (`is_old`) are not counted."""
         row, values, self.changed = one.row, self.values, True
         if row.generation_id >= 0:
             values["generation", ""] = row.generation_id
@@ -116,7 +116,7 @@ class GroupMetrics:
         newest = [each for each in self.recent if each.time_ms >= now_ms - 2 * WINDOW_MS]
         self.patterns = [one for one in find_patterns(newest) if one.kind != _NEVER_WARM]
         self.partitions = row.partitions
-        if row.cause == "probing":  # they come every ten minutes, so `newest` holds too few
+        if row.cause == "probing":  # these are ten minutes apart, so `newest` holds too few
             runs = (one for one in find_patterns(self.recent) if one.kind == _NEVER_WARM)
             self.patterns += [one for one in runs if one.last_ms == row.time_ms]
         values["last_rebalance_timestamp_seconds", ""] = row.written_ms / 1000
@@ -164,7 +164,7 @@ class GroupMetrics:
         self.unread.becomes(len(without_reader(one.group, one.assignment)), now_ms)
 
     def without_description(self, why: str, now_ms: int) -> None:
-        """Called if the group has no members, or is rebalancing."""
+        """Called if the group cannot be described: usually it is empty or rebalancing."""
         self.changed = True
         self.values["rebalancing", ""] = "rebalancing" in why
         if why.startswith(("state: Empty", "state: Dead")):

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Rebalances of live groups, each with its causes and with the verdict of `watch`.
 
-    from records        history's row of a classic group's record; no rebalance is missed
+    from records        the row of `history` for a classic group's record; no rebalance is missed
     from descriptions   a row of the differences between two descriptions, for broker-assigned
                         groups, and for all groups if no records can be read
 

@@ -9,8 +9,8 @@ Anybody who reaches the port can read the pages. So no page shows the settings o
 which include passwords.
 
 For an autoscaler, the lag is read from the cluster at each request. The rate of each partition is
-the growth of its end offset since an earlier request, made at least WINDOW_S ago. Until there is
-such a request, the answer is the present number of replicas.
+its end offset's growth per second since an earlier request, made at least WINDOW_S ago. Until there
+is such a request, the answer is the present number of replicas.
 """
 
 import json
@@ -54,7 +54,7 @@ class Autoscaling:
         self._ends: dict[str, list[tuple[float, Mapping[TopicPartition, int]]]] = {}
 
     def answer(self, group_id: str, parameters: Iterable[tuple[str, str]]) -> dict[str, Any]:
-        """Returns `choose`'s document; while rates are unknown, the present number of replicas.
+        """Returns the document of `choose`; while rates are unknown, the present replicas.
 
         Errors   KeyError for an unknown group; GroupError at a parameter's name; ClusterError.
         """

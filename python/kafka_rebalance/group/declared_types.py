@@ -32,7 +32,7 @@ def check_fields(value: Any, *names: str) -> None:
 
 
 def check_times(value: Any) -> None:
-    """Raises a GroupError if a field in ms is less than 0; it names the first such field."""
+    """Raises a GroupError with the name of the first field in ms that is less than 0."""
     for name in _times(value.__class__):
         if getattr(value, name) < 0:
             raise GroupError(name, f"{getattr(value, name)} is less than 0")

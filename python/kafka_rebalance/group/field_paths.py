@@ -143,10 +143,10 @@ def an(name: str) -> str:
 
 
 def each_of(values: Any, at: str, expected: type[_T], how: str) -> Iterator[_T]:
-    """Yields the values after checking each; `how`, the end of an error's text, tells how to make a
+    """Yields the values after checking each; `how`, the end of an error's text, shows how to make a
     right value.
 
-    Errors: TypeError if `values` is not a list, or at the first value that is not an `expected`.
+    Errors: TypeError if `values` is not iterable, or at the first value that is not an `expected`.
     """
     if not isinstance(values, Iterable):
         raise TypeError(f"{at}: {a_type(values)} is not a list")

@@ -135,7 +135,7 @@ class Flag(Text, Frozen):
 
 
 class OrNull(Text, Frozen):
-    """An entry of a list that may be null; a JSON null is read as the Python value `null`."""
+    """A list entry that may be null; a JSON null is read as the Python value `null`."""
 
     item: Text
     null: Any = None
@@ -191,7 +191,7 @@ class Field(NamedTuple):
     kind: Text
     required: bool = False
     default: Any = None
-    """The attribute's value if the field is absent; a field with this value is not written."""
+    """The attribute's value if the field is absent; a default of None or () is not written."""
     spark: str = "input all recorded"
     """The names of Spark's schemas (`input`, `all`, `recorded`) in which the field is a column."""
 
@@ -287,7 +287,7 @@ class Runs(List):
 
 
 class OwnedRuns(Runs):
-    """Like `Runs`, but `read` returns the runs, because a run of owned partitions may be empty."""
+    """Like `Runs`, but `read` returns and `write` takes runs, even those without partitions."""
 
     def read(self, value: Any, at: str) -> Any:
         return List.read(self, value, at)

@@ -6,7 +6,7 @@ or commas:
 
     orders 3 1200                                          orders,3,1200
     {"topic": "orders", "partition": 3, "weight": 1200}    the weight of one partition
-    {"topic": "orders", "weight": 900}                     the weight of each other partition of it
+    {"topic": "orders", "weight": 900}                     the weight of partitions without a line
     {"client_id": "big-*", "capacity": 2}                  or `member_id`; in words: big-* 2
 
 Blank lines, a line of column names, and lines that begin with # are ignored. The more specific line
@@ -84,7 +84,7 @@ class GivenWeights(Mutable):
 
 
 def read_weights(lines: Iterable[str], kind: Kind, name: str) -> GivenWeights:
-    """Reads the lines of the file `name`, which contain numbers of one kind.
+    """Reads the lines of the file `name`, all with numbers of one kind.
 
     Errors   GroupError at `NAME line N` for a line that cannot be read, or repeats another line.
     """

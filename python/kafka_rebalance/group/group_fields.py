@@ -188,7 +188,7 @@ GROUP = Record(
 
 
 def rows(record: Record = GROUP, at: str = "") -> Iterator[tuple[str, bool]]:
-    """Yields (path, whether it is required) for each field in a contract line."""
+    """Yields (path, whether it is required) for a line's fields, except in runs and offsets."""
     for one in record.in_lines():
         entry = one.kind.item if isinstance(one.kind, List) else None
         yield f"{at}{one.name}{'[]' * isinstance(entry, Record)}", one.required
@@ -239,7 +239,7 @@ def warn(line: Mapping[str, Any]) -> None:
 
 def misspelt(value: Any, seen: set[tuple[str, str]]) -> Iterator[str]:
     """Yields a sentence for each unknown field that resembles a field of the contract. Adds all
-    unknown fields to `seen`, and passes over those that it contains.
+    unknown fields to `seen`, and passes over those that were already in it.
 
     The contract allows other fields. But with `ownd` instead of `owned_partitions`, a group would
     be planned as if its members owned nothing.

@@ -19,7 +19,7 @@ Source = BinaryIO | BufferedIOBase  # BufferedIOBase: gzip's files
 def read_lines(source: Source, most: int) -> Iterator[bytes | None]:
     """Yields lines without their line ends; None for a line of more than `most` bytes.
 
-    A byte order mark is not part of a line: editors and shells of Windows write it, and in files
+    A byte order mark is not part of a line: editors and shells on Windows write one, and in files
     that were joined it may precede any line.
     """
     while line := source.readline(most + 1):

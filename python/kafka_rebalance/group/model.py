@@ -15,7 +15,7 @@ from kafka_rebalance.frozen import Frozen
 from kafka_rebalance.java.order import name_key
 
 MAX_PARTITIONS = 10_000_000
-"""The largest number of partitions of one group, unless the caller sets another limit."""
+"""The largest number of partitions in one group, unless the caller sets another limit."""
 
 NEWEST_SUBSCRIPTION = 3
 """The subscription version of Kafka's newest clients, and the first version with a rack (KIP-881).
@@ -115,7 +115,7 @@ class Member:
     `user_data_generation_id`  the generation in the user data, if it differs from `generation_id`
 
     `owned_topics` are the topics of the member's target, in order, if one of them has no partitions
-    there: such a topic can affect a broker's next assignment. Else it is empty, and
+    there: such a topic can affect a broker's next assignment. Else `owned_topics` is empty, and
     `owned_partitions` shows all topics.
 
     `client_library` is the library that the member's bytes reveal (`wire/sent_members.py`); None
@@ -178,7 +178,7 @@ def quoted(name: str) -> str:
 
 
 def shell_word(text: str) -> str:
-    """Returns a string quoted for a shell, so that a copied command has exactly its bytes.
+    """Returns a string quoted for a shell: a copied command contains exactly the string's bytes.
 
     bash, zsh and ksh read `$'…'`, which names control characters by their bytes in UTF-8.
     """

@@ -354,7 +354,7 @@ def find_anomalies(
     withholds: bool,
     shares: bool = False,
 ) -> tuple[Anomaly, ...]:
-    """Returns the faults of an assignment.
+    """Returns the faults in an assignment.
 
     `withholds` is True for an assignor that assigns a moving partition only in the next rebalance.
     `shares` is True for a share group: several members can have a partition, and only initialised

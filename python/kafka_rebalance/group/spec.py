@@ -40,12 +40,13 @@ class GroupSpec:
     `num_standby_replicas` is Kafka's setting, and None means 0.
 
     `rebalance_protocol` is the protocol that the members use with `assignor`, in Kafka's names:
-    "eager" or "cooperative". Java's members use the highest protocol that all assignors of their
+    "eager" or "cooperative". Java's members use the highest protocol that all assignors in their
     lists support; None means the highest protocol of `assignor`.
 
     Errors   GroupError with the field's path: wrong types; duplicate names or ids; numbers out of
-             range; `racks` without one entry for each partition; no members; more than
-             `max_partitions` partitions in all (this limit protects the memory).
+             range; `racks` or `weights` without one entry for each partition; a protocol that the
+             assignor lacks; no members; more than `max_partitions` partitions, or tasks, in all
+             (this limit protects the memory).
     """
 
     group_id: str
@@ -68,8 +69,8 @@ class GroupSpec:
     def from_json(cls, line: str | bytes, *, max_partitions: int = MAX_PARTITIONS) -> "GroupSpec":
         """Reads one contract line. Errors: GroupError with the path of the wrong field.
 
-        Warns of an ignored field whose name resembles one of the contract's. The core reads correct
-        lines. `contract.py` reads any other line again, and raises the error.
+        Warns of ignored fields that resemble fields of the contract, if an end of the line contains
+        one. The core reads correct lines. `contract.py` reads others again, and raises the error.
         """
         fields = _core.read_line(line, max_partitions) if cls is GroupSpec else None
         if fields is not None:
@@ -144,8 +145,8 @@ class GroupSpec:
     ) -> "GroupSpec":
         """Returns a validated copy of the group with the given fields replaced; None keeps a field.
 
-        The present leader is kept only if it is one of `members`, the rebalance protocol only if
-        the assignor stays.
+        A leader that is not in new `members` is dropped. The present rebalance protocol is kept
+        only if the assignor stays.
         """
         if rebalance_protocol is None and assignor in (None, self.assignor):
             rebalance_protocol = self.rebalance_protocol
@@ -178,7 +179,7 @@ class GroupSpec:
         They own it in generation `generation_id`; if that is None, in the group's own generation
         or, if that is unknown, in 1. A member without an entry owns nothing. In a streams group,
         members have the tasks of the assignment, and no generation. Errors: GroupError for a member
-        that the group does not have; TypeError for anything but a mapping.
+        that is not in the group, or a wrong list; TypeError for anything but a mapping.
         """
         if not isinstance(assignment, Mapping):
             raise TypeError(

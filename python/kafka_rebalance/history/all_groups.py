@@ -4,11 +4,11 @@
 `rebalance_history` reads a whole log. Nearly all its records are commits: the core decodes their
 keys, and passes only a summary to Python.
 
-`FollowedHistory` reads a log that is still being written, record by record. Its rows are those of
-`rebalance_history`, except for `gap_reason`: compaction may have removed later records, which only
-a reader of the whole log notices. `rebalance_history` then reports "compacted", and
-`FollowedHistory` "never recorded". If a record is damaged, the row of a conversion to or from the
-consumer protocol can differ, too: `FollowedHistory` does not read records of consumer groups.
+`FollowedHistory` reads a log that is still being written, record by record. For classic groups and
+conversions, its rows are those of `rebalance_history`, except for `gap_reason`: compaction may have
+removed later records, which only a reader of the whole log notices. `rebalance_history` then
+reports "compacted", and `FollowedHistory` "never recorded". It skips other records of
+broker-assigned groups, so if one is damaged, the row of a conversion can differ, too.
 """
 
 from collections import defaultdict
@@ -71,7 +71,7 @@ def _of_records(records: Iterable[OffsetsRecord], session_ms: Sessions) -> Itera
 
 
 def recorded_in_files(*paths: str) -> Iterator[Row]:
-    """Yields the rows of files, by partition; commits in Parquet never become Python objects."""
+    """Yields the rows of files, by partition; if all are Parquet, commits stay in the core."""
     if not all(map(is_parquet, paths)):
         yield from _of_records(read_records(*paths), SESSION_MS)
         return
@@ -130,7 +130,7 @@ class GroupReader:
         self.end = self._epochs.end
 
     def add(self, record: OffsetsRecord) -> Iterator[Row]:
-        """Yields the rows that this record completes. Errors: WireError: its key is unreadable."""
+        """Yields the rows that this record completes. Errors: WireError for an unreadable key."""
         key = read_key(record.key)
         if isinstance(key, GroupMetadataKey):
             yield from self._epochs.end()

@@ -12,8 +12,8 @@
 4. A consumer group (KIP-848) is also played under the brokers' assignors, by the rounds of
    `plans/broker_rounds.py`. Share and streams groups have only one assignor: they are omitted.
 
-The inventory holds the number of each topic's partitions. If the records so far contain higher
-partition numbers, or the inventory lacks the topic, the number is the least that fits them.
+The inventory holds each topic's number of partitions. If the records up to an event's follow-ups
+contain higher partition numbers, or the inventory lacks the topic, the least fitting number counts.
 """
 
 from collections import defaultdict
@@ -68,8 +68,8 @@ _Topics = Mapping[str, frozenset[str]]  # member id in the play -> topics
 
 
 class _Event(NamedTuple):
-    """The members and topics from a record on. If not `rebalances`, only `away` differs from the
-    event before.
+    """The members and topics from a record on. If not `rebalances`, only `away` differs from that
+    of the event before.
     """
 
     members: tuple[Member, ...]
@@ -91,7 +91,7 @@ def counterfactuals(
     members is the shortest that covers 95% of the recorded absences.
 
     Errors   TypeError at `recorded` or `topics` for anything else; GroupError for a share or
-             streams group, and for a consumer group whose topics' names are not known.
+             streams group, and for a consumer group with a pattern or an unknown topic name.
     """
     pairs = "recorded_generations returns pairs, of a row and its generation"
     recorded = [*each_of(recorded, "recorded", tuple, pairs)]

@@ -11,7 +11,7 @@ the partitions that it was given. So:
    commit nothing without new records. So the member must have committed in this generation, at
    usual intervals of less than half of the silence, and a member that stayed must have committed
    since.
-4. Such a member lived at most one usual interval longer than its last commit. If its session
+4. Such a member lived at most one usual interval after its last commit. If its session
    expired, the silence is hardly longer than the session timeout plus this interval: after the
    expiry, the other members join within a heartbeat interval (at most a third of the timeout).
 5. In the same way, a silence that is hardly longer than the rebalance timeout shows a dynamic

@@ -9,8 +9,8 @@
 3. Every partition of a subscribed topic, and every task, is in the new targets: they show the
    numbers of partitions, and a topic that they lack was deleted or is not read. A share group's
    record lists the partitions that can be read.
-4. If exactly one topic id lacks a name, and exactly one subscribed name lacks an id, it is the name
-   of that topic.
+4. If exactly one topic id lacks a name, and exactly one subscribed name lacks an id, they belong
+   together.
 """
 
 from collections import Counter
@@ -73,9 +73,9 @@ def rebalance_timeout_ms(value: AnyMember | None) -> int:
 def assignors_of(members: Iterable[AnyMember]) -> tuple[str, ...]:
     """Returns the assignors that may compute the targets.
 
-    This is the assignor that most members name. If several are named equally often, all of them are
-    returned: no record shows which one the broker chose. If none is named, both of Kafka's are
-    returned: no record shows the broker's default.
+    In a consumer group, this is the assignor that most members name. If several are named equally
+    often, all of them are returned: no record shows which one the broker chose. If none is named,
+    both of Kafka's assignors are returned: no record shows the broker's default.
     """
     members = tuple(members)
     if any(isinstance(one, wire.ShareMemberValue) for one in members):
@@ -99,7 +99,7 @@ def topics_of(value: AnyMember) -> tuple[str, ...]:
 
 
 def settings_of(value: AnyEpoch) -> tuple[tuple[str, str], ...]:
-    """Returns the settings that affect a streams group's assignment; none in other groups."""
+    """Returns a streams group's topology epoch and assignment settings; none for other groups."""
     if not isinstance(value, wire.StreamsEpochValue):
         return ()
     topology = ("topology epoch", str(value.validated_topology_epoch))
@@ -107,7 +107,7 @@ def settings_of(value: AnyEpoch) -> tuple[tuple[str, str], ...]:
 
 
 def topic_of(run: Any, names: Mapping[Uuid, str]) -> str:
-    """Returns a topic's name, or its id if that is unknown; for tasks, the subtopology's id."""
+    """Returns a topic's name, or its id if no name is known; for tasks, the subtopology's id."""
     if isinstance(run, wire.TaskIds):
         return run.subtopology_id
     return names.get(run.topic_id) or id_of(run.topic_id)

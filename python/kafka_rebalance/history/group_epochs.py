@@ -105,7 +105,7 @@ class _Reconciliation:
 class GroupEpochs:
     """The part of `GroupHistory` for broker-assigned groups: reads records, yields their rows.
 
-    A row is yielded when the next epoch begins, because it is not complete before that.
+    An epoch's row is yielded when the next epoch begins, because it is not complete before that.
     """
 
     def __init__(
@@ -315,7 +315,7 @@ class GroupEpochs:
         )
 
     def _complete(self, time_ms: int, inputs: EpochInputs | None = None) -> None:
-        """Compares the open epoch, once its targets are known, with the previous epoch."""
+        """Compares the open epoch with the previous one, once its targets or a next epoch exist."""
         epoch = self._open
         if epoch is None or time_ms < epoch.record.timestamp_ms:
             return
@@ -441,7 +441,7 @@ class GroupEpochs:
 
 
 def read_group_key(key: bytes) -> wire.RecordKey | None:
-    """Returns type and group id in a key of a broker-assigned group; None for other keys."""
+    """Returns the type and the group id in a broker-assigned group's key; None for other keys."""
     kind = _TYPES.get(int.from_bytes(key[:2], signed=True)) if len(key) > 3 else None
     length = int.from_bytes(key[2:4], signed=True)
     if kind is None or length < 0:

@@ -7,8 +7,8 @@
    with its instance id, or with its client id and host, disappeared in this record or in the ten
    minutes before.
 3. `departures.py` finds out why a member is missing.
-4. A new assignor is a switch; if a member's topics change, it is a resubscription. A partition
-   number above all that were ever assigned or claimed shows that partitions were added.
+4. A new assignor is a switch, a change to a member's topics is a resubscription. A partition number
+   above all that were ever assigned or claimed shows that partitions were added.
 5. A cooperative member that claimed partitions which the last record did not assign to it must join
    again. If it claimed them because it had missed the assignment before the last one, the leader's
    answers alone would not have caused this rebalance.
@@ -105,13 +105,13 @@ class GroupHistory:
         self.forget()
 
     def forget(self) -> None:
-        """Called when a broker-assigned group is deleted."""
+        """Drops the state of earlier records: the group is deleted, or its generations restart."""
         self._before: RecordedGeneration | Callable[[Members], RecordedGeneration] | None = None
         self.members = Members()
         self._before_ms = 0  # time of the last row
         self.commits = CommitsSeen()
         self._greatest: dict[str, int] = {}
-        # Static members replaced in this generation -> when their session timeout started, in ms.
+        # Members that were replaced or sent a heartbeat -> when their session timeout started, ms.
         self._armed: dict[str, int] = {}
         self._known: dict[str, Cause] = {}  # member id -> why it is missing
         self._kinds: set[str] = set()  # the causes of the last record
@@ -335,8 +335,8 @@ class GroupHistory:
             for topic, count in now.partition_counts.items()
             if count > self._greatest.get(topic, count)
         }
-        # Not after a conversion: its record lacks the partitions of members that left during it.
-        # Not for a share group: `ready` shows which partitions were added.
+        # The record of a conversion lacks the partitions of members that left during it. In a share
+        # group, `ready` shows which partitions were added.
         if grown and now.group_type != "share" and "converted" not in self._kinds:
             told = ", ".join(f"{topic}: at least {n}" for topic, n in sorted(grown.items()))
             yield Cause("partitions added", detail=told)
@@ -406,7 +406,7 @@ class GroupHistory:
 def _asked(
     before: RecordedGeneration, now: RecordedGeneration, certainty: Certainty
 ) -> Iterator[Cause]:
-    """Yields causes for Kafka Streams threads that rejoined at the time their leader had set."""
+    """Yields causes for Kafka Streams threads whose time to rejoin, set by the leader, has come."""
     at_once = tuple(name for name, at in before.rejoin_ms.items() if at == 0)
     if at_once:
         yield Cause("follow-up", "exact", at_once, "they wait for tasks of other threads")

@@ -160,7 +160,7 @@ def _rounds(events: Iterable[CoordinatorEvent]) -> _Rounds:
         elif group_id is None:
             continue
         elif event.event == "left" and event.member_id in ended[group_id].went:
-            ended[group_id].add(event)  # the line was written after the rebalance that it caused
+            ended[group_id].add(event)  # it was written after the rebalance that the leave caused
         else:
             open_rounds[group_id].add(event)
             if event.event in ("assigned", "empty") and event.generation_id is not None:
@@ -195,7 +195,7 @@ def _departed(cause: Cause, row: RecordedRebalance, departures: _Departures) -> 
 
 
 def _nearest(rounds: Sequence[tuple[int, RoundLines]], row: RecordedRebalance) -> RoundLines | None:
-    """Returns the lines within 10 s of the record: others may be of an older group with this id."""
+    """Returns the nearest lines, if within 10 s: others may be of an older group with this id."""
     near = min(rounds, key=lambda one: abs(one[0] - row.written_ms), default=None)
     if near is None or abs(near[0] - row.written_ms) > _NEAR_MS:
         return None
@@ -226,7 +226,7 @@ def _causes(
 
 
 def _asked(cause: Cause, asked: CoordinatorEvent, soon_ms: int) -> Cause:
-    """Returns the cause, with the member that asked for the rebalance and, if known, its reason."""
+    """Returns the cause that the event `asked` shows; if it shows none, returns `cause` itself."""
     said = asked.said or "not_said"
     who = (asked.member_id,) if asked.member_id else ()
     if kind := _BY_REASON.get(said):

@@ -7,7 +7,7 @@ flapping        one client came back under a new id three times or more
 new ids         clients without a group.instance.id came back, each twice or more: candidates for
                 static membership
 never settles   more cooperative second rounds in a row than the group has members
-never warm      `NEVER_WARM` probing rebalances of Kafka Streams in a row, or more, moved nothing
+never warm      at least `NEVER_WARM` probing rebalances of Kafka Streams in a row moved nothing
 idle            a member had no partition in any of its generations (three or more)
 
 A pattern names the generations and times that show it. Static membership prevents the rebalances of
@@ -96,7 +96,7 @@ def _pattern(
 
 
 def _for_brokers(instead: str, group_type: str) -> str:
-    """Returns a remedy with the settings of a broker-assigned group."""
+    """Returns a remedy with a broker-assigned group's settings; "" if share groups lack them."""
     if group_type == "share" and ("static" in instead or "group.instance.id" in instead):
         return ""  # a share group has no static members
     delay, session = (f"group.{group_type}.{name}" for name in (_INTERVAL, _SESSION))
@@ -141,7 +141,7 @@ _UNSIZED = ("gone", "requested")
 
 
 def _spared(rows: Sequence[RecordedRebalance], kind: str) -> list[RecordedRebalance]:
-    """Returns the rebalances of a storm that the remedy of `kind` would have prevented."""
+    """Returns the rebalances of a storm that the remedy for `kind` would have prevented."""
     if kind == "rejoined":
         return _of_restarts(rows, [one for row in rows for one in row.back])
     if kind in ("joined", "left"):  # with the remedy, a run of such rows would have been one row
@@ -198,7 +198,7 @@ def _rolled(
 def _of_restarts(
     rows: Sequence[RecordedRebalance], back: Sequence[BackMember]
 ) -> list[RecordedRebalance]:
-    """Returns the rebalances whose only causes are that these members left and came back."""
+    """Returns the rebalances that only these members' restarts caused, with their follow-ups."""
     old, new = {one.old for one in back}, {one.new for one in back}
     found: list[RecordedRebalance] = []
     follows = False
@@ -289,7 +289,7 @@ def _runs(
 
 
 def _idle(rows: Sequence[RecordedRebalance]) -> Iterator[Pattern]:
-    """Yields a pattern for each member that had no partition in any of its records."""
+    """Yields a pattern for each member that was idle in all of its records, if three or more."""
     seen: dict[str, list[RecordedRebalance]] = defaultdict(list)
     for row in rows:
         for member in row.idle:

@@ -187,7 +187,7 @@ class RecordedRebalance:
 
 
 class Moves(NamedTuple):
-    """The numbers of partitions that changed their owner, got a first owner, or have none now."""
+    """The numbers of partitions that changed their owner, that got one, and that lost theirs."""
 
     moved: int
     gained: int

@@ -93,7 +93,7 @@ def is_parquet(path: str) -> bool:
 
 
 def read_columns(path: str) -> "Iterator[pyarrow.RecordBatch]":
-    """Yields the columns of a file or directory of Parquet: numbers as int64, times in ms."""
+    """Yields the batches of a Parquet file or directory: numbers as int64, times in ms."""
     try:
         import pyarrow
         from pyarrow import parquet  # `pyarrow.dataset` would import pandas

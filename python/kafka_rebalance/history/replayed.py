@@ -20,9 +20,9 @@ The first equal answer counts. If none is equal, the result shows the first diff
 assignor of the leader's library. An error of that assignor ends the attempts at once. A record
 shows neither the racks of partitions, nor the fields that a leader ignored.
 
-kafka-python's sticky reads the generation and the partitions in its own user data, and the order of
-topics in a subscription: a record contains all of them. It lacks only the order of a Python set,
-which this assignor follows if members claim a partition in two generations.
+kafka-python's sticky assignor reads the generation and the partitions in its own user data, and the
+order of topics in a subscription: a record contains all of them. It lacks only the order of a
+Python set, which this assignor follows if members claim a partition in two generations.
 """
 
 from collections import Counter, defaultdict
@@ -213,7 +213,7 @@ def _replayed(
 
 
 def _assignors(one: RecordedGeneration) -> list[str]:
-    """Returns the known assignors to try for this record; of several, Kafka's comes first."""
+    """Returns the known assignors to try for this record; of several, Kafka's own is the first."""
     name = one.protocol or ""
     if one.leader_library == "librdkafka":
         return [own for own in [f"librdkafka/{name}"] if is_known(own)]

@@ -40,7 +40,7 @@ def id_partition_hash(tp: tuple[Uuid, int]) -> int:
 
 
 def slots_for(capacity: int) -> int:
-    """Returns the number of slots of `new HashMap(capacity)`: the power of two at or above it.
+    """Returns how many slots `new HashMap(capacity)` has: `capacity` rounded up to a power of two.
 
     >>> [slots_for(capacity) for capacity in (0, 1, 3, 16, 17)]
     [1, 1, 4, 16, 32]
@@ -49,7 +49,7 @@ def slots_for(capacity: int) -> int:
 
 
 class Values(Generic[K, V]):
-    """The methods that all maps here share. `__iter__` of a subclass defines the order of keys."""
+    """The methods that all maps here share. A subclass's `__iter__` defines the order of keys."""
 
     _values: dict[K, V]
 

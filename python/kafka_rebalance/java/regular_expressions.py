@@ -237,7 +237,7 @@ class InvalidPattern(ValueError):
 
 @lru_cache(maxsize=256)
 def compiled(pattern: str) -> LinearMatcher:
-    """Returns the matcher of a pattern, from a cache. Errors: InvalidPattern."""
+    """Returns the matcher for a pattern, from a cache. Errors: InvalidPattern."""
     try:
         return LinearMatcher(_translated(pattern), re.ASCII)
     except re.error as error:

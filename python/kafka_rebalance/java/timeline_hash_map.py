@@ -144,7 +144,7 @@ class TimelineHashMap(_HashTable[K, V]):
             super().put(key, value)
 
     def take_places(self, reverted: "TimelineHashMap[K, V]") -> None:
-        """Takes the order of the keys, and the snapshot, from a reverted map with the same keys.
+        """Takes the order of the keys, and the snapshot, from a reverted map if its keys are equal.
 
         The values stay as they are.
         """

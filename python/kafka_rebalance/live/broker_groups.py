@@ -97,13 +97,13 @@ def has_pattern(group: wire.BrokerGroup) -> bool:
 
 
 def broker_line(group: wire.BrokerGroup, topics: Iterable[str]) -> dict[str, Any]:
-    """Returns a contract line without the field `topics`; `topics` are all names in the cluster."""
+    """Returns a contract line whose field `topics` is empty; patterns match the given topics."""
     named, members = sorted(topics), tuple[wire.BrokerMember, ...](group.members)
     patterns = {one.topic_regex for one in group.members}
     has_names = any(one.subscribed_topic_names for one in group.members)
     # To a broker, different patterns, or a pattern and names, are different subscriptions even if
-    # their topics are equal. A line contains only topic names: if these were equal, a plan would
-    # take the algorithm for equal subscriptions.
+    # their topics are equal. A plan compares only topic names: if these were equal, it would take
+    # the algorithm for equal subscriptions.
     if has_pattern(group) and (len(patterns) > 1 or has_names):
         raise GroupError("members", "different patterns, or patterns and names: not predicted")
     return {

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Makes a contract line of a classic group that a broker has described.
 
-The description contains the bytes that members wrote as subscriptions and leaders as assignments.
+The description contains the bytes of the members' subscriptions and of the leader's assignments.
 `kafka_rebalance.wire` decodes them, not the client library.
 
 The field `application` of a classic Kafka Streams group (docs/streams-classic.md) holds the bytes
@@ -45,7 +45,7 @@ _T = TypeVar("_T")
 
 
 def described_line(group: Any) -> _Line:
-    """Returns a line without topics; its generation is the newest that a member sent, plus 1."""
+    """Returns a line without topics; its generation is 1 + the newest that members sent, if any."""
     assignor = group.protocol_data
     sent = sent_members(group)
     # The coordinator stores no assignment for a member to which the leader sent nothing.
@@ -78,7 +78,7 @@ def described_line(group: Any) -> _Line:
 def sent_members(group: Any) -> tuple[Member, ...]:
     """Returns a described group's members, read from the subscriptions in their last JoinGroup."""
     _, protocol = LISTED.get(group.protocol_data, ("", ""))
-    is_eager = protocol == "eager"  # if so, they run aiokafka's plug-in: user data is sticky's
+    is_eager = protocol == "eager"  # only our plug-in for aiokafka, which sends sticky's user data
     assignor = "sticky" if is_eager else group.protocol_data
     sent = tuple(
         sent_member(
@@ -95,7 +95,7 @@ def sent_members(group: Any) -> tuple[Member, ...]:
 
 
 def _member(sent: Member, held: Iterable[TopicPartition], generation_id: int | None) -> _Line:
-    """Returns a contract line's member, with its partitions and the form of its subscription."""
+    """Returns a member of a contract line; `held` are the member's partitions."""
     member = {
         "member_id": sent.member_id,
         "group_instance_id": sent.group_instance_id,
@@ -139,10 +139,10 @@ def subscribed_protocol(
 
     1. None under an eager assignor, and if no member's client allows lists that mix eager and
        cooperative assignors.
-    2. "cooperative" if each member whose client allows mixed lists rejoined and claims partitions.
-       If only some claim, the other members are eager (in a switch, between its two bounces), idle,
-       or new: a new Java member with Kafka's default list, range and cooperative-sticky, is eager.
-       The answer is then None.
+    2. "cooperative" if each member whose client allows mixed lists claims partitions. If only some
+       claim, the other members are eager (in a switch, between its two bounces), idle, or new: a
+       new Java member with Kafka's default list, range and cooperative-sticky, is eager. The answer
+       is then None.
     3. "eager" if a member rejoined, no member claims partitions, every client allows mixed lists,
        and the members that rejoined had partitions to claim. They had partitions to claim if a
        dynamic member is new, so that a join caused the rebalance, and if there are more partitions
@@ -228,7 +228,7 @@ def sent_and_assigned(group: Any) -> _Line:
         data = sent.user_data or b""
         try:
             info = streams.decode_subscription_info(data)
-            # The coordinator holds no bytes of a member to which the leader sent nothing.
+            # The coordinator holds no bytes for a member to which the leader sent nothing.
             read = wire.decode_assignment(one.member_assignment) if one.member_assignment else None
             answer = read.user_data if read and read.user_data else _NOTHING
             assigned[one.member_id] = written_assigned(

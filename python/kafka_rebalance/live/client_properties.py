@@ -122,7 +122,7 @@ def client_configs(
 
 
 def check_settings(properties: Mapping[str, str]) -> None:
-    """Raises an error for a security setting that this package does not support."""
+    """Raises ClusterError for a setting or a value that this package does not support."""
     for setting, value in properties.items():
         try:
             value.encode()
@@ -192,7 +192,7 @@ def _token_source(
     """
     url = properties.get(_ENDPOINT)
     if url is None:
-        _unsecured(options)  # raises the error of a missing option
+        _unsecured(options)  # raises the error for a missing option
         return lambda: _unsecured(options)
     if url.startswith("file:"):
         return lambda: _file_token(url)

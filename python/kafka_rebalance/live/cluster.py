@@ -2,7 +2,7 @@
 """Connects kafka-python's clients to a cluster, or reports why this is not possible.
 
 kafka-python tries to connect until its timeout, and drops the reasons why attempts failed. This
-module keeps the last reason, makes no further attempt if that would fail for the same reason, and
+module keeps the last reason, makes no further attempt if it would fail for the same reason, and
 removes secrets from the debug log. The caller's wait ends when no broker has answered for the
 client's `request_timeout_ms`. kafka-python itself has no deadline for a TLS handshake, and begins a
 new deadline with each attempt.
@@ -38,8 +38,8 @@ next address is tried, too.
 _ENDED = "socket disconnected"
 
 _PAUSE_S = 1.0
-"""A request that begins at most this many seconds after the end of the last one counts as another
-attempt of it, with the same deadline.
+"""A request that begins at most this many seconds after a failed request counts as another attempt
+at that request, with the same deadline.
 """
 
 _STOP_MS = 500
@@ -70,7 +70,7 @@ def admin_client(bootstrap_server: str, configs: Mapping[str, Any] | None) -> It
 
     `bootstrap_server` is "host:port", or several separated by commas; `configs` are settings of
     KafkaAdminClient, made by `client_configs`. Errors: GroupError at `bootstrap_server` for a wrong
-    port; TypeError if it is not a string.
+    port; TypeError if `bootstrap_server` is not a string.
     """
     with _connected("KafkaAdminClient", bootstrap_server, configs) as admin:
         yield admin

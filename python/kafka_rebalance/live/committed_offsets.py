@@ -83,8 +83,8 @@ def partition_ends(
 def read_ends(
     admin: Any, partitions: Iterable[tuple[str, int]], isolation: str = "READ_UNCOMMITTED"
 ) -> dict[TopicPartition, int]:
-    """Returns the partitions' ends. The default `isolation` is that of the leader of a Kafka
-    Streams application: open transactions count.
+    """Returns the ends of those partitions whose leader answers. The default `isolation` is that of
+    a Kafka Streams application's leader: open transactions count.
     """
     asked = [kafka_module().TopicPartition(*tp) for tp in partitions]
     ends, _ = read_offsets(admin, _leaders(admin, asked), asked, isolation)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads the workers and their work of a live Connect cluster through its REST interface.
+"""Reads a live Connect cluster's workers and their work through the REST interface.
 
 REST returns the statuses that workers last wrote to the cluster's status topic. This has limits:
 

@@ -57,10 +57,10 @@ _OTHER_PROTOCOLS = {
 }
 
 EMPTY = "state: Empty"
-"""The beginning of the error of a group that has no members."""
+"""The beginning of the error for a group in the state Empty."""
 _NO_SUCH_GROUP = "no such group"
 NO_SUCH_GROUP = f"group_id: {_NO_SUCH_GROUP}"
-"""The beginning of the error of a group that the cluster does not list."""
+"""The beginning of the error for a group that the cluster does not list."""
 _NOT_LISTED = f"{_NO_SUCH_GROUP}, or no permission Describe on it"
 
 _Line = dict[str, Any]
@@ -69,7 +69,7 @@ _T = TypeVar("_T")
 
 
 class _NotAssignedError(GroupError):
-    """The group has no known assignor: it is left out, unless the caller named it."""
+    """A group without members or known assignor, or absent; left out unless the caller named it."""
 
 
 class Listed(NamedTuple):
@@ -86,7 +86,7 @@ class Listed(NamedTuple):
 
 
 class Progress(NamedTuple):
-    """`done` of `total` groups are read; `changed` of them are no longer in the listed state."""
+    """`done` of `total` groups are read; `changed` classic ones have left the listed state."""
 
     done: int
     total: int
@@ -103,11 +103,11 @@ def snapshot(
 ) -> Iterator[GroupSpec]:
     """Yields the groups of a live cluster whose members own partitions.
 
-    For the parameters, the order and the other errors, see `snapshot_lines`. The groups' topics
-    also contain fields that a GroupSpec lacks, for example `leaderless` of a topic. A group that
-    cannot be read, for example because it is rebalancing, raises a GroupError. With `on_left_out`,
-    it is reported there instead, and the other groups follow; "*" then also stands for all groups
-    whose coordinator is down.
+    For the parameters, the order and the other errors, see `snapshot_lines`, whose lines also
+    contain fields that a GroupSpec lacks, for example a topic's `leaderless`. A group that cannot
+    be read, for example because it is rebalancing, raises a GroupError. With `on_left_out`, it is
+    reported there instead, and the other groups follow; "*" then also stands for all groups whose
+    coordinator is down.
     """
     lines = snapshot_lines(
         bootstrap_server,
@@ -189,9 +189,7 @@ def topic_lines(
 
 
 def why_unlisted(error: str) -> str:
-    """Returns a text with the brokers that are down, if they may be the cause of the error that a
-    group is not listed; else "".
-    """
+    """Returns the causes, such as brokers that are down, in an unlisted group's error; else ""."""
     beginning = f"group_id: {_NOT_LISTED}; "
     return error.removeprefix(beginning) if error.startswith(beginning) else ""
 
@@ -358,7 +356,7 @@ class _Reader:
 
 
 def _fit(listed: Listed | None) -> Listed:
-    """Returns the listed group. Errors: _NotAssignedError if no known assignor assigns it."""
+    """Returns the listed group. Errors: _NotAssignedError, also if the group is absent or empty."""
     if listed is None:
         raise _NotAssignedError("group_id", _NOT_LISTED)
     kind, name = listed.group_type, listed.protocol_type

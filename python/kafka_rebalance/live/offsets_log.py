@@ -50,7 +50,7 @@ def problems(silent: Mapping[int, str], offsets_topic: Mapping[str, Any]) -> Ite
 
 
 def without_leader(numbers: Iterable[int], total: int) -> str:
-    """Returns a clause: how many partitions of `__consumer_offsets` have no live leader."""
+    """Returns a clause: how many, and which, partitions of `__consumer_offsets` lack a leader."""
     lost = sorted(numbers)
     more = len(lost) - _PARTITIONS_NAMED
     names = ", ".join(map(str, lost[:_PARTITIONS_NAMED]))
@@ -83,14 +83,14 @@ def offsets_records(
 ) -> Iterator[OffsetsRecord]:
     """Yields the topic's records, up to the end of each partition at the first request.
 
-    Given `newest`, only this many offsets in all are read: the same number at the end of each
+    Given `newest`, only about this many offsets in all are read: the same number at the end of each
     partition.
 
     Given `groups`, only the partitions with the records of these groups are read. `configs` are
     made by `client_configs`. `on_progress` is called with the number of offsets read so far, and
     their total number; offsets whose records compaction has removed count, too. `on_missing` is
     called with a clause that names the partitions whose leader does not answer, if there are any;
-    without it, they are an error.
+    without it, or if these are all partitions, they are an error.
     """
     ranges = _ranges(bootstrap_server, configs, groups, on_missing)
     if newest is not None:
@@ -189,7 +189,7 @@ def _ranges(
     groups: Collection[str] | None,
     on_missing: Callable[[str], None] | None = None,
 ) -> dict[int, tuple[int, int]]:
-    """Returns partition -> (first offset, end), for all partitions or those of `groups`."""
+    """Returns partition -> (first offset, end) where a leader answers; `groups` limits them."""
     with admin_client(bootstrap_server, configs) as admin, _permitted():
         [described] = admin.describe_topics([TOPIC])
         errors: Any = importlib.import_module("kafka.errors")

@@ -32,7 +32,7 @@ from .raw_requests import ask_coordinator, leave_undecoded
 def other_group(
     bootstrap_server: str, group_id: str, *, configs: Mapping[str, Any] | None = None
 ) -> ConnectGroup | AssignedByBroker | StreamsGroupWithLag | None:
-    """Returns the group; None if it is absent or classic, or if the broker is too old for it."""
+    """Returns a Connect or broker-assigned group; None for others, and if the broker is too old."""
     with admin_client(bootstrap_server, configs) as admin:
         leave_undecoded(admin)
         listed = next((one for one in admin.list_groups() if one["group_id"] == group_id), None)
@@ -65,7 +65,7 @@ def other_group(
 def connect_groups(
     bootstrap_server: str, group_ids: Sequence[str], *, configs: Mapping[str, Any] | None = None
 ) -> Iterator[tuple[str, ConnectGroup | GroupError]]:
-    """Yields (group id, Connect group), or a GroupError if it cannot be read, as in a rebalance."""
+    """Yields each group's id with the group or, if it cannot be read, with a GroupError."""
     with admin_client(bootstrap_server, configs) as admin:
         leave_undecoded(admin)
         found = admin.describe_groups(list(group_ids))

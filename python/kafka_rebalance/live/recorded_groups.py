@@ -2,7 +2,7 @@
 """Reads broker-assigned groups from their records in `__consumer_offsets`.
 
 1. A coordinator loads the last record of each key of one group, in the order of the log.
-2. It describes the group, and `broker_groups.py` makes the contract line of the description.
+2. It describes the group, and `broker_groups.py` makes the contract line from the description.
 3. Records show more than a description: the initialised partitions of a share group, the
    topology of a streams group, and the settings of its last epoch.
 
@@ -63,10 +63,10 @@ class RecordedGroups:
 
     def line(self, group_id: str, records: Iterable[tuple[bytes, bytes]]) -> dict[str, Any] | None:
         """Returns a group's line, with its `kind` and `state`; None if it is absent or classic.
-        Errors: GroupError for unreadable records, or if the id of one of its topics is wrong.
+        Errors: GroupError for unreadable records, or a topic with a wrong id or no partition count.
 
-        `records` are (key, value), the last of each key; a group without members has neither
-        topics nor an assignor.
+        `records` are (key, value), the last of each key; the line of a group without members has
+        neither topics nor an assignor.
         """
         # 1.
         entries = (events.LogEntry(i, key, value) for i, (key, value) in enumerate(records))

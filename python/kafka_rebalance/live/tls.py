@@ -238,7 +238,7 @@ def _entries(file: BytesIO, key_password: str | None) -> Store:
     for _ in range(count):
         tag = _number(file, ">I")
         _bytes(file, ">H")  # alias
-        _number(file, ">Q")  # the time of its creation
+        _number(file, ">Q")  # the entry's creation time
         if tag == _CERTIFICATE:
             trusted.append(_certificate(file, version))
             continue

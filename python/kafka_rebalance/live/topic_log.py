@@ -71,7 +71,7 @@ class TopicLog:
         self._settings, self._topic, self._idle_s = settings, topic, idle_s
 
     def bounds(self) -> dict[int, Bounds]:
-        """Returns the bounds of all partitions. Errors: ClusterError, also without partitions."""
+        """Returns the bounds of all partitions. Errors: ClusterError, also if there are none."""
         with cluster_errors(self._settings, self._error):
             earliest, stable, high = self._offsets()
         if not earliest:
@@ -102,7 +102,7 @@ class TopicLog:
 _CONSUMED_RECORDS = 5_000
 _CONSUME_S = 0.05  # `consume` returns after these seconds, or with _CONSUMED_RECORDS records
 _REQUEST_S = 30.0
-_TIME_TYPES = {0: -1, 1: 0, 2: 1}  # librdkafka's -> Kafka's: none, CreateTime, LogAppendTime
+_TIME_TYPES = {0: -1, 1: 0, 2: 1}  # librdkafka's code -> Kafka's: none, create, append
 
 # Without a logger, librdkafka writes to standard error.
 _LOGGER = logging.getLogger("kafka_rebalance.live")
@@ -130,7 +130,7 @@ class ConfluentLog(TopicLog):
         return closing(self._client.Consumer(configs, logger=_LOGGER))
 
     def _partitions(self) -> list[int]:
-        # A consumer asks: the admin client's request would create the topic on some brokers.
+        # A consumer lists them: the admin client's request would create the topic on some brokers.
         with self._consumer() as consumer:
             listed = retried(
                 lambda: consumer.list_topics(self._topic, timeout=_REQUEST_S), _is_retriable
@@ -169,8 +169,8 @@ class ConfluentLog(TopicLog):
         codes, end = self._client.KafkaError, offsets.stop
         place.offset = offsets.start
         consumer.assign([place])
-        # The client returns neither aborted records nor transaction markers, so the last offsets of
-        # a range may never come. The range is complete after its last offset or a later one, or
+        # The client returns neither aborted records nor transaction markers, so a range may end
+        # without its last offsets. The range is complete after its last offset or a later one, or
         # when the client reports the end of the partition.
         position = offsets.start
         while position < end:

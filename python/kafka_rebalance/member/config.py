@@ -134,7 +134,7 @@ def join_timeout_ms(config: GroupConfig) -> int:
 
 
 def _check_protocol(config: ConsumerConfig) -> None:
-    """Raises a GroupError for a setting that the group's protocol refuses.
+    """Raises a GroupError for an unknown value, or a setting that the group's protocol refuses.
 
     Source   ConsumerConfig.checkUnsupportedConfigsPostProcess (Kafka 4.4.0).
     """

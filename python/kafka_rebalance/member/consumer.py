@@ -10,8 +10,8 @@ rebalance:
                 records
     protocols   the subscription and the owned partitions, encoded for every assignor
     lead        assigns, and from then on watches the topics of all members
-    take        calls onPartitionsRevoked, then onPartitionsAssigned; after a revocation the member
-                joins again
+    take        calls onPartitionsAssigned; if a cooperative member has to give up partitions, it
+                first calls onPartitionsRevoked, and joins again afterwards
 
 Source   ConsumerCoordinator.onJoinPrepare/maybeMarkPartitionsPendingRevocation/onLeaderElected/
          onJoinComplete/onLeavePrepare (Kafka 4.4.0); KIP-881 (a leader with a rack watches racks);
@@ -54,7 +54,7 @@ class Consumer(GroupMember):
     kind: ClassVar[Literal["consumer"]] = "consumer"
     protocol_type = "consumer"
     assignors: dict[str, Assignor] = field(init=False)
-    is_cooperative: bool = field(init=False)  # whether it keeps reading in rebalances (KIP-429)
+    is_cooperative: bool = field(init=False)  # keeps reading in rebalances (KIP-429)
     owned_partitions: Partitions = ()
     # The subscription, and the cluster's topics.
     subscription: frozenset[str] = frozenset()
@@ -67,7 +67,7 @@ class Consumer(GroupMember):
     # Commits.
     prepare_until_ms: int | None = None  # when the wait for the commit before a join ends
     prepare_commit: SentRequest | None = None  # the commit before a join
-    is_committed: bool = False  # the commit before a join has ended
+    is_committed: bool = False  # the commit before a join is over, and is not repeated
     commits_again: bool = False  # the commit before a join has failed, and is repeated
     commit_at_ms: int = 0
     positions: dict[TopicPartition, int] = field(default_factory=dict)
@@ -80,7 +80,7 @@ class Consumer(GroupMember):
 
     @property
     def misses_topics(self) -> bool:
-        """Returns whether the metadata lack a subscribed topic; the client then requests them."""
+        """Returns whether to request metadata: a topic that is named or watched is unknown."""
         named = self.subscription if self.pattern is None else frozenset()
         return not self.topics.keys() >= self.group_subscription | named
 

@@ -45,7 +45,7 @@ class GroupMember(Membership):
 
     @property
     def reads_in_poll(self) -> bool:
-        """Returns whether only polls read responses: in a join, the heartbeat thread is paused."""
+        """Returns whether only polls read responses: a JoinGroup pauses the heartbeat thread."""
         return self.state is MemberState.PREPARING_REBALANCE
 
     def is_idle(self) -> bool:
@@ -205,7 +205,7 @@ class GroupMember(Membership):
         self.leave()
 
     def _tick(self) -> None:
-        """Runs the due timers: of requests, the session, the poll interval, the heartbeat."""
+        """Fails expired requests; then runs one due timer: session, poll interval or heartbeat."""
         for sent in self.expired():
             answers.failed(self, sent)
         if self.heartbeat_at_ms is None:

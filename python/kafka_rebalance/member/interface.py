@@ -161,7 +161,7 @@ class MemberTransition(MemberEffect):
 
 
 class Fatal(MemberEffect):
-    """poll() throws; the member continues only if the application polls again."""
+    """poll() throws; a classic member continues only if the application polls again."""
 
     error_code: ErrorCode
     message: str

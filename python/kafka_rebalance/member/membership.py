@@ -52,7 +52,7 @@ class SentRequest(NamedTuple):
 
 
 class AnyMembership(Mutable):
-    """The state that members of both protocols have. `effects` are those of the present event."""
+    """The state that members of both protocols share. `effects` belong to the present event."""
 
     config: GroupConfig
     rng: random.Random
@@ -270,7 +270,7 @@ class Membership(AnyMembership):
         self.poll_until_ms = self.now_ms + self.config.rebalance_timeout_ms
 
     def reset(self, *, keep_id: bool) -> None:
-        """Drops the generation; the next poll then loses the owned partitions."""
+        """Drops the generation; a consumer loses its partitions before its next join."""
         self.generation = Generation(member_id=self.generation.member_id if keep_id else "")
         self.move(MemberState.UNJOINED)
         self.arrived = None

@@ -17,7 +17,7 @@ A member of a broker-assigned consumer group:
     STABLE             the member only sends heartbeats
     FENCED             removed by the coordinator; joins again after onPartitionsLost
     PREPARE_LEAVING    gives up its partitions before it leaves
-    LEAVING            the heartbeat that leaves is sent at once
+    LEAVING            the next heartbeat, sent at once, leaves the group
     STALE              has left, because the application did not poll; joins at the next poll
     FATAL              an error ended the membership; poll throws it
 

@@ -74,7 +74,7 @@ class Worker(GroupMember):
     # Connectors that were deleted and created again before the herder applied the deletion
     recreated: set[str] = field(default_factory=set)
     assignment: wire.ConnectAssignment | None = None  # the last assignment received
-    work: Work | None = None  # assigned work; None before the first, after `give_up` and `_lose`
+    work: Work | None = None  # None before an assignment, after `give_up` and after `_lose`
     running: Work = NOTHING  # started and not yet stopped
     is_resolved: bool = True  # all assigned work is started
     is_rejoin_requested: bool = False
@@ -301,10 +301,10 @@ class Worker(GroupMember):
         return min((at_ms for at_ms in due if at_ms is not None), default=None)
 
     def _gives_up_ms(self) -> int | None:
-        """Returns when (ms) the worker gives up its work; None if it has a coordinator or joins.
+        """Returns when (ms) work is given up; None with a coordinator, in a join or without work.
 
-        The worker gives up a heartbeat interval after the first poll at which it only looked for a
-        coordinator. Before that poll, returns the present time, so that this poll comes at once.
+        The worker gives up its work a heartbeat interval after the first poll that only looked for
+        a coordinator. Before that poll, returns the present time, so that this poll comes at once.
         """
         unknown = self.unknown_since_ms
         if unknown is None or not self.needs_prepare or self.work is None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Notes: facts that a person should know beside the figures of a plan or the state of a group."""
+"""Notes: facts that a person should know, besides a plan's figures or a group's state."""
 
 from kafka_rebalance.lazy import lazily
 

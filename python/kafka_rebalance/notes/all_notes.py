@@ -41,7 +41,8 @@ def plan_notes(
     `led` are the plans of all possible leaders (`plans_by_leader`), if `plan` is one of them. Each
     additional rebalance is played with at most `draws` draws (sets of random ids and orders);
     None: the group's size sets a limit. `is_own` is False if the group runs an assignor other than
-    the plan's. With `cheap`, no rebalance is played, and the notes that need one are left out.
+    the plan's. With `cheap`, no rebalance is played: the notes that need one are left out, and so
+    are those of `may_happen`.
     """
     found: list[Note] = []
     if has_no_answer(led):
@@ -76,7 +77,7 @@ def plan_notes(
 
 
 def _nowhere(plan: RebalancePlan) -> Iterator[Note]:
-    """Yields a note on a plan of `balanced` or `weighted`: which members or brokers can run it."""
+    """Yields a note on a plan with `balanced` or `weighted`: who can run that assignor."""
     name = plan.assignor.partition("?")[0]
     if name in OURS:
         may_list, words = who_lists_ours(plan.group)
@@ -94,8 +95,8 @@ def _nowhere(plan: RebalancePlan) -> Iterator[Note]:
 
 
 def _loads(plan: RebalancePlan) -> str:
-    """Returns a sentence on the fullest member's load, as a multiple of the mean, before and after
-    a plan of `weighted`.
+    """Returns a sentence on the fullest member's load, as a multiple of the mean, after a plan with
+    `weighted`; also before it, if a partition is owned.
     """
     from kafka_rebalance.assignors.balance.weights import loads_of
 

@@ -33,7 +33,7 @@ HAS = {"java": "Kafka's Java client has it from 4.0 on", "librdkafka": "librdkaf
 
 
 def broker_notes(plan: RebalancePlan) -> tuple[Note, ...]:
-    """Returns the notes on a plan in which the broker assigns; none if only leaders do."""
+    """Returns the notes on the broker's rebalances and, for any group, on switches and restarts."""
     switches = [one for one in plan.changes if isinstance(one, SwitchProtocol)]
     found = [*_switch(plan, switches[-1])] if switches else []
     names = {one.assignor for one in plan.rounds}

@@ -158,8 +158,8 @@ def with_worse(names: Collection[str]) -> Sequence[Severity]:
 class Note(Frozen):
     """An observation on which a person who runs the group may want to act.
 
-    `text` contains member ids, which reports shorten; the text of "hangs", and of notes with
-    recipes, has several lines. `member_ids` and `partitions` are the members and partitions
+    `text` contains member ids, which reports shorten; the text of "hangs", of "bugs" and of notes
+    with recipes has several lines. `member_ids` and `partitions` are the members and partitions
     concerned. `ask` is the subcommand that shows more, such as "plan" or "compare --assignors
     range", or None. `detail` contains figures for programs, by the kind of the note.
     """

@@ -48,8 +48,8 @@ def other_leaders(led: Sequence[LedPlan], shown: LedPlan | None, how: str = "") 
 
 
 def _answering(one: LedPlan) -> str:
-    """Returns the names of the assignors that answer in the plan; if one of them is Kafka's, and
-    the library has an assignor of that name, also the switch to the library's.
+    """Returns the names of the assignors that answer in the plan; if an answer is Kafka's, although
+    the library has an assignor with that name, also the switch to the library's assignor.
     """
     library = library_of(one.assignor)
     names = one.answering or (one.assignor,)
@@ -79,7 +79,9 @@ def _members(one: LedPlan) -> str:
 def foreign_leader(
     group: GroupSpec, assignor: str | None, shown: Iterable[str] = ()
 ) -> Iterator[Note]:
-    """Yields a warning if another library led last; `shown` are those that a comparison shows."""
+    """Yields a warning if another library led last, unless `assignor` is a library's own; `shown`
+    are the assignors that a comparison shows.
+    """
     library = group.leader_library
     if library in (None, "", "java") or library_of(assignor):
         return

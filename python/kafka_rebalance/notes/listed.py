@@ -29,7 +29,7 @@ _COOPERATIVE_LISTS = (
 
 
 def lists_notes(group: GroupSpec, assignor: str | None) -> Iterator[Note]:
-    """Yields a note if members list, or may list, an eager assignor beside this cooperative one."""
+    """Yields a note if members list, or may list, an eager assignor with this cooperative one."""
     if may_list_eager(group, assignor):
         yield Note("lists", _COOPERATIVE_LISTS)
         return

@@ -31,9 +31,7 @@ def lost_rack(group: GroupSpec, changes: Iterable[str]) -> Iterator[Note]:
 
 
 def lost_rack_text(unknown: int, where: str = "") -> str:
-    """Returns the sentence on `unknown` members, whose racks are not known; `where` follows this
-    number.
-    """
+    """Returns sentences on `unknown` members without a known rack; `where` follows "members"."""
     have, ran = ("has", "it ran") if unknown == 1 else ("have", "they ran")
     return (
         f"{counted(unknown, 'member')}{where} {have} no client.rack. The figures are as if {ran} "
@@ -50,9 +48,7 @@ def step_note(step: Step) -> str | None:
 
 
 def at_step(step: Step) -> list[str]:
-    """Returns the ids of the members without a known rack, which a step that loses a rack keeps; []
-    for other steps.
-    """
+    """Returns the ids of the members without a known rack if the step loses a rack, else []."""
     return _without_rack(step.before) if loses_rack([step.cause]) else []
 
 

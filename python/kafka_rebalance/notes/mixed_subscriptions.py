@@ -64,7 +64,7 @@ def _owners(plan: RebalancePlan) -> dict[TopicPartition, str]:
 # 1.
 @dataclass(frozen=True, slots=True)
 class _Apart(Change):
-    """A change of all subscriptions that is made in steps: each event is one part of the draw
+    """A change to all subscriptions that is made in steps: each event is one part of the draw
     number `draw`.
     """
 
@@ -96,8 +96,8 @@ class _Apart(Change):
         return [event(part) for part in self._parts(list(topics))]
 
     def _placed(self, group: GroupSpec, topics: tuple[Topic, ...]) -> Iterator[Topic]:
-        """Yields the topics, with random racks for new ones: as many per partition as the old
-        partition with the most.
+        """Yields the topics; each partition of a new one gets as many random racks as an old
+        partition has at most.
         """
         random, known = Random(f"{self.draw}/racks"), {topic.name for topic in group.topics}
         placed = [racks for topic in group.topics for racks in topic.racks or ()]

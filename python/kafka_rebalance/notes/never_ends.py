@@ -148,7 +148,7 @@ def endless(
 
 
 def endless_plan(plan: RebalancePlan) -> Endless | None:
-    """Returns the result of `endless` for a plan; None at once if no call in it can hang."""
+    """Returns the result of `endless` for a plan; None at once if no rebalance in it can hang."""
     if not may_never_end(plan.group) and not may_never_end(plan.steps[-1].before):
         return None
     return endless(plan.group, plan.assignor, plan.changes, engine=plan.engine)
@@ -194,8 +194,8 @@ def may_never_end(group: GroupSpec) -> bool:
     """Returns whether the general algorithm of Kafka's sticky assignors assigns this group; all
     other algorithms always end.
     """
-    # Kafka's test compares the lengths of lists, too: a topic that only one member lists twice
-    # makes the lists unequal.
+    # Kafka's test compares the lengths of lists, too: if only one member lists a topic twice, the
+    # lists are unequal.
     lists = {(len(member.topics), frozenset(member.topics)) for member in group.members}
     return group.assignor in _MAY_NEVER_END and len(lists) > 1
 
@@ -224,7 +224,7 @@ class _Player(Mutable):
         return self.plays < 1 or self.work < work(group)
 
     def play_asked(self, group: GroupSpec, changes: tuple[Change, ...]) -> _Ended:
-        """Plays the changes one after another, with the made-up ids of a plan."""
+        """Plays the changes with a plan's made-up ids, until a rebalance hangs or throws."""
         ended = _Ended(group)
         if changes and self.engine == "rust" and is_built_in(group, changes):
             where = (group.interned(), group.generation_id, group.assignor or "", changes)

@@ -59,8 +59,8 @@ class OtherOrder(NamedTuple):
 
 
 def other_order(plan: RebalancePlan) -> OtherOrder | None:
-    """Returns the order of departures whose result differs most from the plan's; None if every
-    order has the plan's result.
+    """Returns the order of departures whose result differs most from the plan's result; None if no
+    result differs, or if members assign.
 
     Cost     a plan for each other order: up to 5 for three members in a row.
     """
@@ -93,8 +93,8 @@ class OtherPause(NamedTuple):
 
 
 def other_pause(plan: RebalancePlan) -> OtherPause | None:
-    """Returns the course of restarts that the plan does not play; None if the plan's own is
-    certain. Cost: up to 2 plans.
+    """Returns the course of restarts that the plan does not play; None if the plan's own course is
+    certain, or if each other course has as many steps. Cost: up to 2 plans.
     """
     bounces = [one for one in plan.changes if isinstance(one, BounceMembers)]
     groups = (plan.group, plan.final) if bounces else ()
@@ -186,8 +186,8 @@ class ExtraRebalances(NamedTuple):
 class Further(Frozen):
     """The result of up to `rejoins` additional rebalances, after the plan and after `draws` draws.
 
-    `moves` is the smallest and the largest number of moves that they add to the plan's.
-    `partitions` end at another member because of them, after the plan or a draw.
+    `moves` is the smallest and the largest number of additional moves. `partitions` end at another
+    member because of the additional rebalances, after the plan or a draw.
     """
 
     rejoins: int
@@ -237,7 +237,7 @@ def _has_racks(group: GroupSpec) -> bool:
 
 
 def played_further(plan: RebalancePlan, draws: int | None = None) -> Further:
-    """Plays additional rebalances of a group of librdkafka, after the plan and after its draws.
+    """Plays additional rebalances by librdkafka members, after the plan and after its draws.
 
     Cost     a plan and up to 8 rebalances for each draw; large groups have fewer draws.
     """

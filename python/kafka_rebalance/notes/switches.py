@@ -148,7 +148,7 @@ def not_rolling(
     """Returns the planned switches that some member certainly cannot make by a rolling bounce.
 
     A member cannot if no client that it may run can do so; the result holds recipes for these
-    clients. `assignor` is the one at the beginning of the plan; None means the group's.
+    clients. `assignor` is the assignor when the plan begins; None means the group's.
     """
     may_run = {clients_for(member, group.group_id) for member in group.members}
     found = []

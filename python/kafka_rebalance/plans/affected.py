@@ -2,9 +2,9 @@
 """Applies one list of changes to many groups; each group gets only the changes that affect it.
 
 A change is left out for a group that does not have the topic, member, client or rack of the change,
-or that already has the assignor to which it switches (NotAffected). A group is also not affected if
-only its topics or subscriptions change and no rebalance follows. Mirror: `as_far_as_affected` in
-`src/bulk/batch.rs`.
+or that already has the assignor or protocol to which the change switches (NotAffected). A group is
+also not affected if only its topics or subscriptions change and no rebalance follows. Mirror:
+`as_far_as_affected` in `src/bulk/batch.rs`.
 """
 
 import re
@@ -35,8 +35,8 @@ def as_far_as_affected(
 
     A left-out change is a line of text with the reason. The result is None if there are changes but
     none affects the group. If the user asked for this group `alone`, only a switch to the assignor
-    that it already has is left out. Errors: those of `work`; the path of an error contains the
-    index of the change in `changes`.
+    or protocol that it already has is left out. Errors: those of `work`; the path of an error
+    contains the index of the change in `changes`.
     """
     left = list(range(len(changes)))
     left_out: list[str] = []
@@ -60,7 +60,7 @@ def as_far_as_affected(
 
 
 def is_already(problem: str) -> bool:
-    """Returns whether a switch is not possible because the group already has the new assignor."""
+    """Returns whether the error means that the group already has the new assignor or protocol."""
     return problem.endswith(" already")
 
 

@@ -48,7 +48,7 @@ def play_by_broker(
     held: Assignment | None = None,
     most: int = 0,
 ) -> Played:
-    """Plays a round for each new member (one without a generation); without new members, one round.
+    """Plays a round for each new member (without a generation); only one if none or all are new.
 
     `most` is the largest number of members that the group has had. `eager` holds the ids of classic
     members that revoke all partitions in each round. `held` are the partitions that members hold;
@@ -74,7 +74,7 @@ def play_shared(
     """Plays a change of a share group; `before` is the group before the change.
 
     A topic without subscribers in `before` has never been read, except for the partitions in
-    `Topic.initialized`. The returned group has this field set for topics without subscribers.
+    `Topic.initialized`. In the returned group, only topics without subscribers have this field set.
     """
     # 6.
     was, reads = _read_counts(before), _read_counts(group)

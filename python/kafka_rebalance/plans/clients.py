@@ -7,9 +7,9 @@
     aiokafka        the eager ones, as plug-ins of this package  no cooperative assignor exists
     librdkafka      range, roundrobin, cooperative-sticky        refused when a consumer starts
 
-A client is recognised by its default client id; a member with another id may run any client. The
-Python libraries also have classes of their own ("kafka-python/range"): kafka-python refuses a list
-with its own cooperative class and an eager one.
+A client is recognised by its default client id, else by its bytes (`client_library`); a member with
+neither may run any client. The Python libraries also have classes of their own
+("kafka-python/range"): kafka-python refuses a list with its own cooperative class and an eager one.
 
 Source   kafka-python 3.0.12 (ConsumerCoordinator._validate_rebalance_protocol), aiokafka 0.14.0,
          librdkafka 2.16 (rd_kafka_assignors_init), Kafka 4.4.0 (ConsumerConfig).
@@ -40,7 +40,7 @@ class ClientLibrary(Frozen):
     """A client library. `assignors/registry.py` lists the libraries that have each assignor.
 
     `mixes` means that one list may contain eager and cooperative assignors. If `joins_once` is
-    False, a member joins once for each listed assignor, so it cannot change from one to another.
+    False, a member joins once for each listed assignor, so no rolling bounce changes it.
     """
 
     name: str
@@ -145,7 +145,7 @@ def lacks_consumer_protocol(member: Member, group_id: str) -> str | None:
 
 
 EITHER_PYTHON = (KAFKA_PYTHON, AIOKAFKA)
-"""What a member may run whose bytes show only that it is one of the two Python libraries."""
+"""The libraries that a member may run if its bytes show only that it runs a Python library."""
 
 _BY_BYTES = {
     "java": (JAVA, KAFKA_PYTHON, AIOKAFKA),  # this project's plug-ins send Java's bytes
@@ -157,7 +157,7 @@ _BY_BYTES = {
 
 
 def clients_that_fit(group: GroupSpec) -> tuple[ClientLibrary, ...]:
-    """Returns the libraries that may have sent the members' bytes; all if a member's is unknown."""
+    """Returns the libraries that fit some member's bytes; all if a member's library is unknown."""
     fit = [_that_fit_bytes(member) for member in group.members]
     return tuple(client for client in CLIENTS if not fit or any(client in one for one in fit))
 
@@ -194,7 +194,7 @@ def run_several(group: GroupSpec) -> bool:
 
 
 def sure_to_run(group: GroupSpec, names: Sequence[str]) -> list[str]:
-    """Returns the libraries in `names` that some member may run which can run no others."""
+    """Returns those of `names` that a member may run, if it certainly runs one of `names`."""
     may_run = [{client.name for client in one} for one in _libraries(group)]
     certain = {name for one in may_run if one.issubset(names) for name in one}
     return [name for name in names if name in certain]
@@ -209,8 +209,8 @@ def in_python(group: GroupSpec) -> bool:
 
 
 def lists_eager_plug_in(group: GroupSpec, assignor: str) -> bool:
-    """Returns whether the assignor is this project's own, and a member certainly runs aiokafka, in
-    which it is eager.
+    """Returns whether the assignor is this project's own, and a member certainly runs aiokafka,
+    whose plug-in is eager.
     """
     return bare(assignor) in OURS and (AIOKAFKA,) in _libraries(group)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The figures of a plan, with equal names in Python, JSON and Spark (`src/plans/figures.rs`)."""
+"""The figures of a plan, with the same names in Python, JSON and Spark (`src/plans/figures.rs`)."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -40,7 +40,7 @@ class Figures(Frozen):
     `rack_share_*`        the share of partitions that are read in the rack of a replica, out of
                           those for which the racks of the reader and of a replica are known; None
                           if there are none.
-    `depends_on_ids`      True if the plan has members whose ids are made up.
+    `depends_on_ids`      True if member ids, or topic ids that an assignor reads, are made up.
     `owns_nothing`        True if no member owns anything at the beginning, so that every assigned
                           partition counts as a move (`GroupSpec.owning` sets the owners).
     """
@@ -70,7 +70,7 @@ class Figures(Frozen):
 
 
 def figure_rows(plan: "RebalancePlan", one: Figures) -> list[tuple[str, ...]]:
-    """Returns rows (name, before, after, best possible) of the figures on balance and racks."""
+    """Returns rows (name, before, after, best possible) on members, balance, racks and moves."""
     balances = (one.balance_before, one.balance_after, one.balance_possible)
     new = new_partitions(plan)
     moves = "moves" + f" ({new} of new partitions)" * (new > 0)
@@ -87,7 +87,7 @@ def figure_rows(plan: "RebalancePlan", one: Figures) -> list[tuple[str, ...]]:
 
 
 def new_partitions(plan: "RebalancePlan") -> int:
-    """Returns how many partitions (or tasks) that the changes add have an owner at the end."""
+    """Returns the number of added partitions (or tasks) that have an owner at the end."""
     had, there = map(partition_or_task_counts, (plan.group, plan.final))
     grows = any(number > had.get(topic, 0) for topic, number in there.items())
     owned = plan.after.values() if grows else ()
@@ -145,7 +145,7 @@ def share_in_racks(topics: Iterable[Topic], readers: Iterable[Reader]) -> float 
 def topic_balances(
     group: GroupSpec, assignment: Mapping[str, Sequence[TopicPartition]]
 ) -> dict[str, Balance]:
-    """Returns topic -> balance of its partitions over its subscribers, in the order of topics."""
+    """Returns topic -> balance over its subscribers, for topics with partitions and subscribers."""
     held = Counter(
         (topic, member_id) for member_id, owned in assignment.items() for topic, _ in owned
     )

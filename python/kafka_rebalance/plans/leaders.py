@@ -10,8 +10,8 @@
    which this project's plug-ins run, too. A member of an unknown library is assumed to run the
    dialect of the last leader.
 4. If several dialects remain, each gets a plan of all changes. Plans with the same assignment in
-   each round are merged. The merged plan has the name of Kafka's own assignor if it is one of them,
-   else of the first dialect.
+   each round are merged. The merged plan is named after Kafka's own assignor if this led to one of
+   the plans, else after the first dialect.
 
 Source   GroupMetadata, in Kafka 4.4.0 ClassicGroup: remove, replaceStaticMember.
 Cost     one plan with Kafka's own assignor, to know the members, and one for each other dialect.
@@ -61,7 +61,7 @@ class LedPlan(Frozen):
 
     @property
     def answering(self) -> tuple[str, ...]:
-        """Returns the assignors that leaders run in the rounds: two, if the plan switches."""
+        """Returns the assignors that leaders run in the rounds: several, if the plan switches."""
         steps = () if self.plan is None else self.plan.steps
         return tuple(dict.fromkeys(step.before.assignor or "" for step in steps if _is_led(step)))
 
@@ -134,7 +134,7 @@ def plans_by_leader(
 
 
 def has_no_answer(led: Sequence[LedPlan]) -> bool:
-    """Returns whether only Kafka's own assignor has a plan, and no possible leader's has one."""
+    """Returns whether only Kafka's own assignor has a plan, and no possible leader runs it."""
     planned = [one for one in led if one.plan is not None]
     return len(led) > 1 and len(planned) == 1 and not planned[0].leaders
 
@@ -161,7 +161,7 @@ def _name_at_rest(group: GroupSpec) -> str:
 
 
 def possible_dialects(group: GroupSpec, steps: Sequence[Step] = ()) -> dict[str, tuple[str, ...]]:
-    """Returns assignor -> ids of the members that may lead with it in a rebalance of `steps`."""
+    """Returns assignor -> ids of the members that may lead with it in `steps`; a dialect: none."""
     assignor = group.assignor or ""
     if library_of(assignor):
         return {assignor: ()}

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Plays the changes of a plan event by event, in the steps of `rebalance_plan.py`.
 
-Plans of both engines are played here if the core cannot play the group; assignors still run in the
-chosen engine.
+Plans for the engine "reference" are played here, and for "rust" those that the core cannot play;
+assignors run in the chosen engine.
 """
 
 from dataclasses import replace
@@ -64,8 +64,8 @@ def play_changes(
 
 
 def is_played(group: GroupSpec, change: Change) -> bool:
-    """Returns whether a plan can play the change; in a streams group, it can play only changes of
-    members that lose no rack.
+    """Returns whether a plan can play the change; in a streams group, it plays only members that
+    join, leave (but not with their rack) or restart.
 
     A switch of the protocol counts as played: it raises its own error for a streams group.
     """
@@ -76,7 +76,7 @@ def is_played(group: GroupSpec, change: Change) -> bool:
 
 
 def _as_sent(group: GroupSpec, step: Step) -> GroupSpec:
-    """Returns the group with owned partitions in the order in which the leader wrote them."""
+    """Returns the group with owned partitions in its leader's order; unchanged without a leader."""
     if not step.rounds or step.rounds[-1].kind == "broker":
         return group
     return group.owning(step.rounds[-1].assignment, generation_id=group.generation_id)

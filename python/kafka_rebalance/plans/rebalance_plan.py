@@ -84,7 +84,7 @@ class RebalancePlan(Frozen):
     do not exist yet: their real ids will differ, and ids break ties (`samples.py`). If
     `places_guessed`, the racks of new partitions' replicas are guesses, too; if `topics_guessed`,
     so is the order of topics in new subscriptions (`changes/edits.py`). If
-    `topic_ids_guessed`, so are the ids of new topics, which only the brokers' assignors read.
+    `topic_ids_guessed`, so are new topics' ids; only the brokers' assignors read such ids.
     """
 
     group: GroupSpec
@@ -107,7 +107,7 @@ class RebalancePlan(Frozen):
 
     @property
     def summary(self) -> str:
-        """Returns one or two sentences: who gets nothing, what moves, and what has no reader."""
+        """Returns a few sentences: who gets nothing, what moves, and what has no reader."""
         return summary(self)
 
     def __hash__(self) -> int:
@@ -141,9 +141,9 @@ class RebalancePlan(Frozen):
 
     @property
     def curve(self) -> "Curve | None":
-        """Returns how even the group could be at the end, by the number of moved partitions.
+        """Returns how even the group could be at the end, by the number of partitions taken.
 
-        None if members share partitions, or if no member is left.
+        None for share and streams groups, or if no member is left.
         """
         if self.possible.least_moves is None or not self.steps[-1].after.members:
             return None
@@ -293,7 +293,7 @@ class RebalancePlan(Frozen):
     def to_dict(self) -> dict[str, Any]:
         """Returns the plan as a dict for JSON: the figures, then all steps and rounds.
 
-        The figures of what the changes cause are None if no member is known to be in a lost rack.
+        The figures of what the changes cause are None if a rack is lost and no member's is known.
         """
         return as_dict(self) | (dict.fromkeys(_OF_EVENTS) if is_not_known(self) else {})
 
@@ -372,7 +372,7 @@ def played(
 
 
 def is_built_in(group: GroupSpec, changes: tuple[Change, ...]) -> bool:
-    """Returns whether the core can play the plan: it lacks some assignors, and knows no leader."""
+    """Returns whether the core can play the plan; it lacks leaders, some assignors and changes."""
     if any(isinstance(change, SwitchProtocol) for change in changes):
         return False
     later = [change.assignor for change in changes if isinstance(change, SwitchAssignor)]

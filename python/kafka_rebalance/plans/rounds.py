@@ -93,7 +93,7 @@ class Round(LazyFields):
     `held`           the partitions that the members held at the beginning; `delta` is the
                      difference between them and `assignment`.
     `withheld`       partitions that members revoke in this round, listed by the member that gains
-                     them in the next round.
+                     them later.
     `unavailable`    the partitions that no member reads during the round, by topic and partition.
     """
 

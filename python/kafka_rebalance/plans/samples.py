@@ -47,12 +47,12 @@ class Samples(LazyFields):
     `moved[tp]` is the number of draws in which the partition changes its owner. `ends[tp]` counts
     the draws by the partition's last owner: a member id of the given group, or NEW. `planned[tp]`
     is the partition's last owner in the plan itself, which is not among the draws. `depends` holds
-    the partitions whose last owner is not equal in the plan and all draws. `moves` lists the moves
-    of each draw. `varied` is True if the draws also change names before the UUID, `has_newcomers`
-    if they change an id of any new member. `places_guessed` is True if they change racks of new
-    partitions' replicas, `topics_guessed` if they change the order of topics in subscriptions,
-    `topic_ids_guessed` if they change ids of new topics. `throws` lists the errors of further
-    draws, in which the leader's assignor throws; `draws` does not count these.
+    the partitions whose last owner is not the same in the plan and all draws. `moves` lists the
+    moves of each draw. `varied` is True if the draws also change names before the UUID,
+    `has_newcomers` if they change an id of any new member. `places_guessed` is True if they change
+    racks of new partitions' replicas, `topics_guessed` if they change the order of topics in
+    subscriptions, `topic_ids_guessed` if they change ids of new topics. `throws` lists the errors
+    of further draws, in which the leader's assignor throws; `draws` does not count these.
     """
 
     draws: int
@@ -86,9 +86,9 @@ class Samples(LazyFields):
         )
 
     def with_ends(self, tp: TopicPartition, before: str, outcome: str) -> str:
-        """Returns a text: the plan's `outcome` for a partition, and how many samples agree with it.
+        """Returns the plan's `outcome` for a partition, and how many samples agree with it.
 
-        If the samples most often have another outcome, the text begins with that one.
+        If the samples most often have another outcome, the result begins with that outcome.
         """
         guessed = " and ".join(self._guessed()).replace("UUIDs", "UUIDs of new members (*)")
         samples = counted(self.draws, "sample")
@@ -153,7 +153,7 @@ class Samples(LazyFields):
 
 
 def enough_draws(plan: "RebalancePlan") -> int:
-    """Returns how many draws a plan needs: 32 for guessed racks, up to 32 for names, else 8."""
+    """Returns how many draws a plan needs: 32 for racks, 8 to 32 for names or topics, else 8."""
     if plan.places_guessed:
         return MOST_DRAWS
     if not plan.topics_guessed and not any(one.basis.is_guess for one in plan.newcomers):

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 def summary(plan: "RebalancePlan") -> str:
-    """Returns one or two sentences: who gets nothing, what moves, and what has no reader.
+    """Returns a few sentences: who gets nothing, what moves, and what has no reader.
 
     Names of members and topics are written as in the changes: escape them before printing.
     """

@@ -138,7 +138,7 @@ class Tracer:
         return {"op": "leave", "client": members[0]["client"], "members": members}
 
     def commit(self, command: Command) -> Json:
-        """Reads `commit c0 t-0=5` and `commit nobody t-0=5`; also `txn-commit` in their place."""
+        """Reads `commit c0 t-0=5` and `commit nobody t-0=5`; also with `txn-commit`."""
         name = _one_word(command, "NAME or nobody")
         return {
             "op": "commit" if command.words[0] == "commit" else "txncommit",

@@ -97,7 +97,7 @@ _SETTINGS = _pairs(
 _ASSIGNMENTS = field_hints(classic.SyncGroup)["assignments"]
 _NAMED = (tuple[str, bytes], StreamsSubtopology, SubtopologyTasks)
 
-# Maps a command's key to its default, if the request's field has no default or another one.
+# Maps a command's key to its default, where the request's field has none or a different one.
 _DEFAULTS: Json = {"m": "", "gen": -1, "st": 10_000}
 
 

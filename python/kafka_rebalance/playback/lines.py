@@ -30,7 +30,7 @@ def work_line(work: Work) -> str:
 
 
 def _pairs(**given: object) -> list[str]:
-    """Returns texts such as `generation=1`, one for each value that is not None."""
+    """Returns strings such as `generation=1`, one for each value that is not None."""
     return [f"{name}={value}" for name, value in given.items() if value is not None]
 
 

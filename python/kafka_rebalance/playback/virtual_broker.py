@@ -5,7 +5,7 @@ An append succeeds at once, is held back, or fails. The coordinator can move to 
 back. Effects are collected as (time in ms, effect), in order, until `take` returns them; an
 AppendFailed replaces a failed Append.
 
-    Getters   now_ms, coordinator, log
+    Getters   now_ms, coordinator, log, topic, topic_name
     Inputs    send, advance, sweep, delete_partitions, change_topics; hold, release, release_last,
               fail_next; reload, unload; write, mark
 """
@@ -73,9 +73,9 @@ class VirtualBroker:
     def advance(self, ms: int) -> None:
         """Moves the clock by `ms`, and runs each due deadline at its own time.
 
-        First, the share state that is due is initialised, at the present time. A deadline may set
-        itself again for the present time. After `_TIMES_AT_A_MOMENT` of its runs within one
-        millisecond, the clock moves by 1 ms, so that `advance` returns.
+        First, the share state that is due is initialised, at the present time. A deadline may be
+        armed again for the present time. After `_TIMES_AT_A_MOMENT` of its runs within one
+        millisecond, the clock moves by 1 ms, or `advance` ends if no time is left.
         """
         while self._share_state:
             self._handle(self._share_state.popleft())

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The present state of a broker-assigned group: owners, lag and findings.
 
-Consumer groups (KIP-848) and share groups own partitions; in a share group, several members share a
-partition's records. Members of a streams group (KIP-1071) run tasks: a task reads, from each source
-topic of its subtopology, the partition with the task's own number.
+Members of consumer groups (KIP-848) and share groups own partitions; in a share group, several
+members share a partition's records. Members of a streams group (KIP-1071) run tasks: a task reads,
+from each source topic of its subtopology, the partition with the task's own number.
 
 A partition without a committed offset has an unknown lag (None, never 0): it is unknown where the
 group will begin to read.

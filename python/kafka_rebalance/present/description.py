@@ -2,7 +2,7 @@
 """Describes the present state of a group: the owners, the balance, and the faults.
 
 `notes/findings.py` lists the kinds of findings. The next rebalance is played as in `plan`, by the
-assignor of the leader's library; without a known assignor, findings about it are left out.
+assignor of each possible leader; without a known assignor, there are no findings on this rebalance.
 """
 
 from collections import Counter
@@ -36,13 +36,13 @@ class Description(WithLag):
     """The present state of a group.
 
     `assignment` holds the partitions that the members own now, `balance` is their balance, and
-    `possible` is the best balance. `lags` counts the records not yet consumed, for each partition
-    with a committed offset; None if the offsets were not read (as for a group from a file). In a
-    streams group (KIP-1071), members own tasks, and the lags are the lags of the partitions that
-    tasks read. `assignors` are those that a possible leader may run next; empty if the
-    group's assignor is unknown. `leaderless` lists the partitions that no member can read because
-    no leader answers for them. `facts` are normal, but good to know: "foreign" if the assignor, or
-    the last leader's version of it, is not one of Kafka's.
+    `possible` is the best balance (in a streams or share group, the present one). `lags` counts the
+    records not yet consumed, for each partition with a committed offset; None if the offsets were
+    not read (as for a group from a file). In a streams group (KIP-1071), members own tasks, and the
+    lags are the lags of the partitions that tasks read. `assignors` are the assignors that a
+    possible leader may run next; empty if the group's assignor is unknown. `leaderless` lists the
+    owned partitions that cannot be read because no leader answers for them. `facts` are normal, but
+    good to know: "foreign" if the assignor, or the last leader's version of it, is not Kafka's.
     """
 
     group: GroupSpec
@@ -138,7 +138,7 @@ def describe(
     count.
 
     Errors   TypeError for anything but a GroupSpec, and for `lags` without a number for each
-             partition.
+             partition; GroupError for a negative lag.
     """
     require_group(group)
     _check_lags(lags)
@@ -243,7 +243,7 @@ def _loads(
     idle = tuple(member_id for member_id, count in held.items() if not count)
     if idle and len(idle) < len(held):
         yield _idle(group, idle, fewer_partitions=possible.min == 0)
-    # Not under Kafka Streams, whose tasks are unknown here, nor under `weighted`, which evens out
+    # Kafka Streams is left out, as its tasks are unknown here; so is `weighted`, which evens out
     # loads, not numbers of partitions.
     is_even = not any(held.values()) or balance.stddev <= possible.stddev
     if not is_even and group.assignor not in (registry.STREAM, registry.WEIGHTED):
@@ -320,7 +320,7 @@ def _next_rebalance(
 
 def _led(group: GroupSpec, engine: registry.Engine) -> tuple[LedPlan, ...]:
     """Returns the plan of the next rebalance under each assignor that may answer; None as the plan
-    if the assignor never ends.
+    if the assignor never ends; nothing if it is unknown, or is `weighted` without weights.
     """
     if group.assignor is None or not registry.is_known(group.assignor):
         return ()
@@ -336,7 +336,7 @@ def _led(group: GroupSpec, engine: registry.Engine) -> tuple[LedPlan, ...]:
 def _led_findings(
     group: GroupSpec, led: LedPlan, leads: str, engine: registry.Engine
 ) -> Iterator[Note]:
-    """Yields findings on the next rebalance under this leader; `leads` ends their sentences."""
+    """Yields findings on the next rebalance under this leader; `leads` is a part of their texts."""
     found = endless(group, led.assignor, engine=engine)
     if led.plan is None or (found is not None and found.now):
         text = f"the next rebalance never ends{leads}: its leader computes for ever"

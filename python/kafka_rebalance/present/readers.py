@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Findings on who reads what: far from a replica, with too much load, or less evenly than possible.
+"""Findings on readers: far from a replica, with too much load, or less even than possible.
 
 The load of a member is the sum of the weights of its partitions, divided by its capacity. The
 assignor `weighted`, without a budget, decides whether moves are worth it: for a gain of less than a
@@ -86,10 +86,10 @@ _OF_SUBSCRIPTIONS = {
 
 
 def why_uneven(group: GroupSpec, assignment: Assignment, plan: RebalancePlan) -> str | None:
-    """Returns, from the assignor's rule, why the group is less even than it could be, as a clause.
+    """Returns a clause with the reason, by the assignor's rule, why the group is not more even.
 
-    `plan` is the plan of the next rebalance. None for other assignors, or if the partitions do not
-    fit these rules:
+    `plan` is the plan of the next rebalance. Returns None for other assignors, or if the partitions
+    do not fit these rules:
 
     1. The next rebalance makes the group more even: for the present members and topics, its
        assignor has another answer. If partitions move without more balance, this is not the cause.

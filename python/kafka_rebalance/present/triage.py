@@ -37,7 +37,7 @@ class TriagedGroup(Frozen):
 
     `described` is None for a group without members, or in the middle of a rebalance; its `lag` is
     then the lag of all partitions with a committed offset. `group_type` is "classic", "consumer",
-    "share", "streams" or "connect"; None if unknown. `rebalances` is their number, if asked for, in
+    "share", "streams" or "connect"; None if unknown. `rebalances`, if requested, are counted over
     the period that `counted_in` names: the log's last hour, or the time between two descriptions.
     """
 
@@ -68,8 +68,8 @@ class TriagedGroup(Frozen):
     def undescribed(
         cls, group_id: str, group_type: str | None, state: str, lags: Lags | None = None
     ) -> "TriagedGroup":
-        """Returns the row of a group without members or in a rebalance; its state decides the
-        findings.
+        """Returns the row of a group without members or in a rebalance; its state and lag decide
+        the findings.
         """
         lag, findings = lag_in(lags, lags or ()), list[Note]()
         if state not in EMPTY:
@@ -151,7 +151,7 @@ def with_any(groups: Iterable[TriagedGroup], only: Collection[str]) -> list[Tria
 def summary(groups: Sequence[TriagedGroup]) -> str:
     """Returns a sentence such as `300 groups: 1 stopped (lag 5,000), 1 uneven, 298 well.`
 
-    Each group counts once, for its worst finding; the sentence says so if a group has others.
+    Each group counts once, for its worst finding; the sentence states this if a group has others.
     Groups without members and without a lag are counted separately.
     """
     counts = Counter(one.worst for one in groups if one.findings)

@@ -49,8 +49,8 @@ class FleetReport(Frozen):
     the best possible ones.
 
     `without_rack` counts the groups with members whose racks are unknown (0 if no change loses a
-    rack). `named` holds, for each figure of `worst_changes`, the groups that the summary names,
-    each with its figure.
+    rack). `named` holds, for "uneven" and each figure of `worst_changes`, the groups that the
+    summary names, each with its figure.
     """
 
     title: str

@@ -3,10 +3,10 @@
 
     roll: (Workload, Assumed, random) -> Rolled
 
-Deployment    1. New pods are created while there are at most replicas + maxSurge; pods that
-                 terminate do not count.
-              2. Old pods are deleted, in no fixed order, while replicas - maxUnavailable pods are
-                 available: ready for minReadySeconds.
+Deployment    1. New pods are created until there are replicas + maxSurge; pods that terminate do
+                 not count.
+              2. Old pods are deleted, in no fixed order, as long as replicas - maxUnavailable
+                 pods stay available: ready for minReadySeconds.
               Recreate: all old pods have ended before the first new one is created.
 StatefulSet   Pods are deleted from the highest ordinal down to `partition`, and created again when
               they have ended; at most maxUnavailable at a time. OrderedReady: in whole batches; the
@@ -169,7 +169,7 @@ class Rolled:
 
 
 def roll(workload: Workload, assumed: Assumed, random: Random) -> Rolled:
-    """Plays a deploy; `random` decides when probes run, and which pods of a Deployment go first."""
+    """Plays a deploy; `random` varies times, and decides which pods of a Deployment go first."""
     rolled = Rolled(workload, assumed, random, {}, [])
     if workload.is_stateful:
         rolled.restart_pods()

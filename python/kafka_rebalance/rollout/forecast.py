@@ -97,7 +97,7 @@ class PlayedDeploy(Frozen):
 
     @property
     def twice(self) -> str:
-        """Returns " (and 12 records read twice)"; "" if no record is."""
+        """Returns text such as " (and 12 records read twice)"; "" if no record is."""
         if not self.figures["twice_ms"].most:
             return ""
         records = f"{self.seconds('twice_ms')} partition-seconds of records"
@@ -170,7 +170,7 @@ def rollout(
     `config` and `work` contain facts that a group lacks, as in `scenario_from_group`; `broker`
     contains the sessions and heartbeats of the consumer protocol. `rate` maps topics to records a
     second. A small group is played with up to 60 `seeds`, a large one with 10; under other
-    settings, each with a quarter as many.
+    settings, each with a quarter as many, but at least 5.
 
     Errors   those of `scenario_from_group`; GroupError at `rate`, or at `replicas` if the pods
              cannot share the members evenly.

@@ -6,7 +6,7 @@
 2. Every partition of a subscribed topic has a member.
 3. The plan of the next rebalance, without a change, moves nothing: the group is in the state that
    its assignor computes.
-4. A static member that was there before the deploy reads the same partitions as before.
+4. A static member from before the deploy still reads all partitions that it read then.
 """
 
 from collections.abc import Iterator
@@ -31,7 +31,7 @@ def differences(
     before: GroupSpec | None = None,
     engine: Engine = "rust",
 ) -> list[str]:
-    """Returns a text for each difference between a group at rest and the planned state.
+    """Returns a string for each difference between a group at rest and the planned state.
 
     A pod has `per_pod` members; `before` is the group before the deploy, or None if unknown.
     """

@@ -71,7 +71,7 @@ def read_manifest(
     replicas: int | None = None,
     on_bad: Callable[[str], None] = lambda _: None,
 ) -> Workload:
-    """Returns the manifest's Deployment or StatefulSet, the one called `name` if it has several.
+    """Returns the manifest's Deployment or StatefulSet `name`; for None, the only one.
 
     `replicas` overrides the manifest's number, because an autoscaler may set it. Errors in other
     documents are passed to `on_bad`. Errors: GroupError at a path such as
@@ -103,8 +103,8 @@ def read_manifest(
 
 
 class _Object(NamedTuple):
-    """A mapping of the manifest and its path. Methods take the path of a field in it, with dots;
-    null counts as missing.
+    """A mapping in the manifest, and its path. Methods take the path, with dots, of a field in the
+    mapping; null counts as missing.
     """
 
     root: dict[str, Any]

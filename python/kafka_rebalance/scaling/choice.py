@@ -26,15 +26,15 @@ def choose(
 ) -> dict[str, Any]:
     """Chooses one of `replicas` (None: up to twice the present number) by its cost in records.
 
-    The cost (docs/scaling.md) is the sum of three parts: the lag after `horizon_s`
-    seconds, the records that arrive in `pause_s` for partitions without a reader, and
-    `member_share` of the records that the members could read. The default of `pause_s` is a Java
-    member's heartbeat interval. Numbers within `tolerance` of the present one are left out. Each
-    replica has `per_replica` members (threads); `rate` and `lag` are given as in `scale`, which
-    raises the errors.
+    The cost (docs/scaling.md) is the sum of three parts: the lag after `horizon_s` seconds, the
+    records that arrive in `pause_s` for partitions without a reader, and `member_share` of the
+    records that the members could read. The default of `pause_s` is a Java member's heartbeat
+    interval. Numbers within `tolerance` of the present one are left out, and numbers with which a
+    topic may lose its last subscriber. Each replica has `per_replica` members (threads); `rate` and
+    `lag` are given as in `scale`, which raises the errors.
 
     Returns, for JSON, `group_id`, `replicas` (the number to ask for), `replicas_now` and `because`.
-    KEDA's scaler `metrics-api` reads it with the valueLocation `replicas` and the targetValue 1.
+    KEDA's scaler `metrics-api` reads this with the valueLocation `replicas` and the targetValue 1.
     """
     now_replicas = -(-len(group.members) // integer(per_replica, "per_replica", "number", 1))
     asked = range(1, 2 * now_replicas + 1) if replicas is None else replicas

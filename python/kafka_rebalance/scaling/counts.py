@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The effects of each number of members, and the cost of the step to it from the present number.
 
-Each step is a plan: that many members join or leave in one rebalance, under each assignor that may
-lead. A count is *useful* if its busiest member reads less than with every smaller number of
+Each step is a plan in which members join or leave at once, under each assignor that a possible
+leader runs. A count is *useful* if its busiest member reads less than with every smaller number of
 members.
 """
 
@@ -38,12 +38,13 @@ class Count(Frozen):
     """A number of members: the group after the step from its present members to this number.
 
     `fullest`     the largest number of partitions (tasks, in a streams group) of one member;
-                  `possible` is the least value of this under any assignor, with a proof.
-    `moves`, `rebalances`, `stops`, `settled`  the plan's moves, rounds, unavailable partitions.
+                  `possible` is the least `fullest` under any assignor, with a proof.
+    `moves`, `rebalances`, `stops`, `settled`  the plan's moves, rounds and unavailable
+                  partitions, and whether it ends stable.
     `idle`        members without a partition.
     `unsubscribed`  partitions that nobody reads: their topics have lost their last subscriber.
     `busiest`     the load of the busiest member: records a second if rates are known, else
-                  partitions; one that n members share counts as 1 / n.
+                  partitions; a partition that n members share counts as 1 / n.
     `lag`         the largest number of records that wait for one member; None if no lag is known.
     `catch_up_s`  seconds until no record waits, "never" in JSON if infinite; None if not known.
     `ranges`      figure -> its least and greatest value, if it depends on unknown facts: the ids of
@@ -127,11 +128,12 @@ def scale(
 ) -> Scaled:
     """Returns the effects of each number of members, and the cost of the step to it from now.
 
-    `counts` are numbers of members; None means up to twice the present number. The number just
-    below the first one is played too: only a comparison with it shows whether the first one is
-    useful. `rate` is the records that arrive per second, `lag` the records not yet read; a member
-    can read `capacity` records a second. `samples` is how often each step is played for its ranges
-    (None: as often as `RebalancePlan.sample` does). With `how_long`, the simulator plays each step.
+    `counts` are numbers of members; None means a choice of numbers up to twice the present one, or
+    12. The number just below the first one is played too: only a comparison with it shows whether
+    the first one is useful. `rate` is the records that arrive per second, `lag` the records not yet
+    read; a member can read `capacity` records a second. `samples` is how often each step is played
+    for its ranges (None: as often as `RebalancePlan.sample` does). With `how_long`, the simulator
+    plays each step.
 
     Errors   those of `plan`; GroupError at `counts[i]`, `rate`, `lag` or `capacity`.
     """
@@ -212,7 +214,7 @@ def _default(group: GroupSpec) -> list[int]:
 
 def _steps(total: int, most: int) -> set[int]:
     """Returns the numbers of members up to `most` whose fair share of `total` is less than with
-    one member less.
+    one member fewer.
     """
     return {*{-(-total // n): n for n in range(most, 0, -1)}.values()}
 
@@ -249,7 +251,7 @@ def _summary(
     *,
     knows_owners: bool,
 ) -> str:
-    """Returns the result in words; `members` is the present number, `noun` the unit they read, and
+    """Returns the result in words; `members` is the present number, `noun` what members read, and
     `more` are larger counts, which are computed when needed.
     """
     now = next(one for one in counts if one.members == members)
@@ -323,8 +325,8 @@ def _is_less(one: Count, other: Count) -> bool:
 
 
 def _compared(counts: Sequence[Count], now: Count, noun: str) -> list[str]:
-    """Returns clauses: which smaller numbers of members do as well as now, which larger ones bring
-    nothing, and which help.
+    """Returns clauses: the smallest number of members that does as well as now, the next larger
+    ones that bring nothing, and the first one that helps.
     """
     more = [one for one in counts if one.members > now.members]
     useless = [*takewhile(lambda one: not one.useful, more)]

@@ -107,7 +107,7 @@ def loads_of(assignment: Assignment, rates: Numbers, lags: Numbers) -> Loads:
 
 
 def spread(group: GroupSpec, path: str, given: Given | None) -> Numbers:
-    """Returns partition -> number; a partition's own number replaces the one from its topic.
+    """Returns partition -> number; a later entry of `given` replaces an earlier one.
 
     Errors   GroupError at `path` for an unknown name or a number below 0; TypeError.
     """

@@ -10,6 +10,7 @@ requests and responses.
     cluster, topics, transactions   requests about brokers, topics and producers
     records, partition_log, batches   requests about records; one partition; batches as bytes
     groups, history, record_log     requests about groups; their generations; the logs on disk
+    share, share_offsets, configs, topic_configs    share groups' records and offsets; settings
 
 The probe uses parts of the server to let a real client lead made-up groups:
 

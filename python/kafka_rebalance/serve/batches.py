@@ -126,7 +126,7 @@ class Batch(NamedTuple):
         return at == end
 
     def check_keys(self) -> None:
-        """Called for a compacted topic. Errors: Refused if a record has no key.
+        """Checks that each record has a key, for a compacted topic. Errors: Refused.
 
         Records of compressed batches are not checked.
         """
@@ -184,7 +184,7 @@ class Batch(NamedTuple):
 
 
 def received(data: bytes | None, version: int, most_bytes: int = MOST_BATCH_BYTES) -> Batch:
-    """Returns the one batch that a Produce request of this version has for a partition.
+    """Returns the one batch that a Produce request of this version contains for a partition.
 
     An incomplete batch at the end is ignored, as in Kafka. Errors: Refused.
     """

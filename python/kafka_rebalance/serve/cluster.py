@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Answers about the cluster: its topics and its brokers.
+"""Answers requests about the cluster: its topics and its brokers.
 
 One process stands for all brokers: each has a node id and perhaps a rack, and all have the same
 address. Broker 1 coordinates all groups, until `move_coordinator` makes a new broker, with another
@@ -55,13 +55,13 @@ NODE = 1
 CLUSTER = "kafka-rebalance-serve"
 
 _NAMED_BY_ID = 12
-"""The first version of Metadata that can ask for topics by id; in 10 and 11, the id is ignored."""
+"""The first version of Metadata that can ask for topics by id; in 10 and 11, an id is refused."""
 
 
 class ServedTopic(NamedTuple):
     """A topic of the cluster. `racks` lists, for each partition, the racks of its replicas, if any.
 
-    `settings` are those that differ from the defaults: see `topic_configs.py`.
+    `settings` are those that were set: see `topic_configs.py`.
     """
 
     name: str
@@ -84,9 +84,7 @@ class Cluster:
         """A number that increases with each change of the topics."""
         self._made = count()
         self.any_name = False
-        """Whether an unknown topic whose name Kafka does not allow gets no other error than that
-        for unknown topics.
-        """
+        """Whether an unknown topic with an illegal name gets the error for an unknown topic."""
         self.answers: Mapping[str, Callable[[Asked], Mapping[str, Any]]] = {
             "api_versions": self._api_versions,
             "metadata": self._metadata,

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Settings of groups and of topics: how DescribeConfigs lists them, and how requests change them.
 
-Settings are in memory only. `topic_configs.py` has the settings of topics.
+Settings are in memory only. `topic_configs.py` contains the settings of topics.
 
 Source   ConfigDef, ControllerConfigurationManager and GroupConfig of Kafka 4.4.0; the broker's
          minimum and maximum settings for groups are not checked, so that tests can have short
@@ -103,7 +103,7 @@ class Configs(ABC):
 
     @abstractmethod
     def given(self, name: str) -> Mapping[str, Value]:
-        """Returns the resource's settings that differ from the defaults. Errors: Refused."""
+        """Returns the settings that were set for the resource. Errors: Refused."""
 
     @abstractmethod
     def change(
@@ -196,7 +196,7 @@ _SETTINGS = {
 
 
 class GroupConfigs(Configs):
-    """The groups' settings that differ from the defaults. `tell` passes them to the coordinator.
+    """The settings that were set for groups. `tell` passes them to the coordinator.
 
     The coordinator reads the settings of heartbeats, sessions and assignments; `share.py` reads the
     settings of records.

@@ -26,7 +26,7 @@ from .faults import Broken
 from .frames import APIS, Api, Asked, decoded, encoded
 
 Answer = Mapping[str, Any] | Response | Broken | None
-"""The fields of a response; None means no response."""
+"""A response or its fields, perhaps `Broken`; None means no response."""
 Handler = Callable[[Asked, str], Awaitable[Answer]]
 """Called with a request and the client's host; returns the answer."""
 
@@ -43,11 +43,11 @@ class Limits(NamedTuple):
     the client to read an answer.
     """
     idle_s: float = 600.0
-    """The time between two requests: the default of Kafka's `connections.max.idle.ms`."""
+    """The longest time between two requests: the default of Kafka's `connections.max.idle.ms`."""
     partition_bytes: int = 64 * 1024 * 1024
     """The largest number of bytes of one partition's records; the oldest batches are dropped."""
     records_bytes: int = 512 * 1024 * 1024
-    """The largest number of bytes of all records; above it, the largest partition is halved."""
+    """The largest number of bytes of all records; above it, the largest partitions are halved."""
 
 
 SMALL = 64 * 1024
@@ -104,7 +104,7 @@ class _Connection:
 
 
 class Connections:
-    """All connections of one port, by default a free port of the loopback interface."""
+    """All connections of a server, which listens on `port`; 0 means a free one."""
 
     def __init__(
         self, handler: Handler, host: str = "127.0.0.1", port: int = 0, limits: Limits | None = None

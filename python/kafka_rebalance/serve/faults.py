@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rules for faulty answers: the n-th request of a kind is refused, or its answer is late or lost.
+"""Rules for faulty answers: a kind's n-th request is refused, or its answer is late, lost or cut.
 
     Fault("OffsetCommit", nth=2, error="NOT_COORDINATOR")
     Fault("Heartbeat", client_id="a", times=3, delay_ms=5_000)
@@ -23,10 +23,10 @@ class Fault(NamedTuple):
     """A rule for the requests number `nth` to `nth + times - 1` of a kind.
 
     `api` is Kafka's name, such as "OffsetCommit"; `client_id` None means every client. With
-    `error`, a request is refused and not carried out. Otherwise it is carried out, but its answer
-    comes `delay_ms` later by the server's clock. Or the answer is `lost`: the connection stays
-    open, but no later request on it is read. Or the connection is closed after the first `cut_at`
-    bytes of the answer.
+    `error`, a request is refused and not carried out; without `error`, it is carried out. The
+    answer is sent `delay_ms` later by the server's clock. If the answer is `lost`, the connection
+    stays open, but no later request on it is read. With `cut_at`, the connection is closed after
+    that many bytes of the answer.
     """
 
     api: str

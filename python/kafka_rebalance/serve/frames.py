@@ -144,7 +144,7 @@ class Asked(NamedTuple):
     """A request as read. `body` is None for ApiVersions in a version that is unknown here.
 
     The body of a request about a broker-assigned group is a `Message`; any other body is an object
-    of kio's.
+    of a kio class.
     """
 
     api: str

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Converts kio's requests about groups to the coordinator's messages, and its responses to kio's.
+"""Converts kio's requests about groups to messages of the coordinator, and its responses back.
 
 As in Kafka, some work is done outside the coordinator: errors for partitions that do not exist,
 several groups in one OffsetFetch, the filter by type in ListGroups.
@@ -27,7 +27,7 @@ Ask = Callable[[Request], Awaitable[Any]]
 """Asks the coordinator. The response is None if the member has sent a newer request meanwhile."""
 
 _ACCEPTABLE_LAG, _TASK_OFFSETS_MS = 10_000, 60_000
-"""Kafka's defaults of two settings for warm-up tasks, which no member here has."""
+"""Kafka's defaults for two settings of warm-up tasks; no member here has such tasks."""
 _UNKNOWN = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 
 
@@ -64,7 +64,7 @@ _REQUESTS: dict[str, type[Request]] = {
     "txn_offset_commit": wire.TxnOffsetCommit,
     "offset_delete": wire.OffsetDelete,
 }
-# Our name of a request's field -> kio's names for it.
+# Our name for a request's field -> kio's names for it.
 _KIO_NAMES = {
     "session_timeout_ms": ("session_timeout",),
     "rebalance_timeout_ms": ("rebalance_timeout",),

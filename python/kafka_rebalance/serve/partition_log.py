@@ -208,7 +208,7 @@ class PartitionLog:
             self.delete_before(self._batches[at - 1].last_offset + 1)
 
     def delete_before(self, offset: int) -> None:
-        """Moves the start of the log; a batch is dropped when all its records are before it."""
+        """Moves the start of the log to `offset`; drops the batches with only older records."""
         self.start = offset
         at = self._index(offset)
         self.size -= sum(map(_bytes_of, self._batches[:at]))
@@ -223,9 +223,9 @@ class PartitionLog:
         return bisect_left(self._batches, offset, key=attrgetter("last_offset"))
 
     def read(self, offset: int, most_bytes: int, before: int, *, whole: bool) -> list[Batch]:
-        """Returns the batches from the one that contains `offset` up to the offset `before`.
+        """Returns at most `most_bytes` of batches, from the one that contains `offset` to `before`.
 
-        With `whole`, the first one is returned even if it is longer than `most_bytes`.
+        With `whole`, the first batch is returned even if it is longer.
         """
         found: list[Batch] = []
         size = 0
@@ -273,7 +273,7 @@ class PartitionLog:
         return None
 
     def newest(self) -> tuple[int, int] | None:
-        """Returns offset and time of the first record with the largest time; None without any."""
+        """Returns offset and time of the first record with the largest time; None if empty."""
         if not self._batches:
             return None
         return self.offset_of(max(one.max_timestamp for one in self._batches))

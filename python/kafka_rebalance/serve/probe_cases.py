@@ -41,7 +41,7 @@ class ProbeCase(NamedTuple):
 
 
 def probe_case(line: str | bytes, assignor: str | None = None) -> ProbeCase:
-    """Returns a line's case; `assignor` replaces the one in it. Errors: GroupError, WireError."""
+    """Returns a line's case; `assignor` replaces the line's own. Errors: GroupError, WireError."""
     value = parse(line)
     sent = _subscriptions(value)
     if sent:

@@ -25,7 +25,7 @@ OWN_TOPIC = "kafka-rebalance-probe"
 CONSUMERS = {"confluent-kafka": 16, "kafka-python": 4, "aiokafka": 4}
 """Library -> consumers per process. librdkafka needs the most: it joins at most once a second."""
 REFETCHES = ("confluent-kafka",)
-"""The libraries that request metadata at each election; see `probe`."""
+"""The libraries that request metadata at each election; see `probed_client.py`."""
 
 PATIENCE_S = 120.0
 """After this time without an answer to a case, `probe` restarts the process."""

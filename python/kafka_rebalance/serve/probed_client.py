@@ -3,13 +3,13 @@
 
 Each consumer of the client's process has a seat here, by its client id, and leads one made-up group
 (a case) after another. Its JoinGroup is answered when a case is waiting, its SyncGroup contains the
-assignment, and the error REBALANCE_IN_PROGRESS makes it rejoin. The process is started again when
-it dies.
+assignment, and the error REBALANCE_IN_PROGRESS makes it rejoin. A process that dies while it
+leads a group is started again; otherwise the probe ends.
 
 A library may compute from older metadata: it may read the response to JoinGroup before the response
-to Metadata, which comes on another connection. So an assignment counts only if the consumer has
-joined twice since the metadata of the case's topics was sent. librdkafka requests metadata at each
-election, before it computes, so there the first assignment after this metadata counts.
+to Metadata, sent on another connection. So an assignment counts only if the consumer has joined
+twice since the metadata of the case's topics was sent. librdkafka requests metadata at each
+election, before it computes, so its first assignment after this metadata counts.
 """
 
 import asyncio

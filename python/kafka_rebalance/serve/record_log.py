@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The logs on disk, of the groups and of each partition: batches as in a broker's segment.
+"""The logs of the groups and of each partition on disk: batches as in a broker's segment.
 
     DIR/00000000000000000000.log             the groups
     DIR/orders-0/00000000000000000000.log    partition 0 of `orders`
 
-A file only grows, until its topic is deleted. If the process is killed, the last batches may be
-torn (incomplete). `read` cuts a file at the first torn batch: no response has been sent for records
-from there on.
+Files only grow; a partition's file is deleted with its topic. If the process is killed, the last
+batches may be torn (incomplete). `read` cuts a file at the first torn batch: no response has been
+sent for records from there on.
 """
 
 import contextlib

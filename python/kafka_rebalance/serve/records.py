@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Produce, Fetch, ListOffsets and DeleteRecords of the partitions' logs in memory, and in files.
+"""Answers Produce, Fetch, ListOffsets and DeleteRecords; logs are in memory, perhaps also in files.
 
 Fetch sessions (KIP-227) are not supported: each answer has session id 0, so a client lists all of
 its partitions in each request.
@@ -44,7 +44,7 @@ _AT_ONCE = 500
 """After this many partitions of one request, other requests get their turn."""
 
 Verified = Callable[[Asked, int, int, Place], KafkaError]
-"""Returns the error of a batch whose producer or partition is not in an open transaction."""
+"""Returns the error for a batch whose producer or partition is not in a transaction, or `none`."""
 
 
 class Records:
@@ -66,7 +66,7 @@ class Records:
         self._files: RecordFiles | None = None
 
     def load(self, files: RecordFiles) -> int:
-        """Reads the records in `files`, and from now on writes them there, too.
+        """Reads the records in `files`, and from now on writes new ones there, too.
 
         Returns the largest producer id. Transactions that were open are aborted: no producer that
         this server knows can end them.
@@ -177,7 +177,7 @@ class Records:
         return {**placed, "log_append_time": appended}
 
     def _append(self, log: PartitionLog, append: Callable[..., int], *given: Any) -> int:
-        """Appends, and returns the offset; if all logs are too large, halves the largest one.
+        """Appends; returns the offset. If all logs together are too large, halves the largest ones.
 
         The newest batch of `log` is kept: its producer has not received the answer yet.
         """

@@ -57,7 +57,7 @@ _BROKER_ASSIGNS = (ConsumerGroupHeartbeat, ShareGroupHeartbeat, StreamsGroupHear
 _MAKES_GROUP = (JoinGroup, OffsetCommit, TxnOffsetCommit, *_BROKER_ASSIGNS)
 _APPENDS_S = 0.005
 """The delay of an answer to a heartbeat that changes a group: the default of
-`group.coordinator.append.linger.ms` in Kafka 4.0. If the answer comes at once, a consumer of
+`group.coordinator.append.linger.ms` in Kafka 4.0. If the answer is sent at once, a consumer of
 librdkafka 2.15.0 can stop sending heartbeats.
 """
 
@@ -113,7 +113,7 @@ class Server:
         self._share_offsets = ShareOffsets(self.cluster, self.shares, self.coordinator.groups)
         self.connections.ended = self.shares.disconnected
         self.recovered = (0, 0)
-        """The number of entries read from the log, and of bytes cut off its end."""
+        """The number of entries read from the groups' log, and of bytes cut off all logs' ends."""
         self.sync_ms = 0
         """The additional ms of the server's clock that each sync of the log takes."""
         self.unreadable: list[str] = []
@@ -195,7 +195,7 @@ class Server:
 
     @cached_property
     def _answers(self) -> Mapping[str, Callable[[Asked], Any]]:
-        """The functions that answer all requests except those to the coordinator."""
+        """Returns the functions for requests that neither `_transact` nor `groups` answers."""
         return {
             **self.cluster.answers,
             **self.records.answers,
@@ -238,7 +238,7 @@ class Server:
         self._handle(events.PartitionsDeleted(topics=gone))
 
     async def _transact(self, asked: Asked, host: str) -> Mapping[str, Any] | None:
-        """Returns the answer to a request about a transaction; None for any other request."""
+        """Answers requests about transactions; returns None for TxnOffsetCommit and for others."""
         ended = None
         match asked.api:
             case "init_producer_id":

@@ -39,7 +39,7 @@ _MOST_ID = 36
 _MOST_AT_ONCE = 100_000
 """The largest number of records that a member gets at a time."""
 _RECORD_LIMIT = 1
-"""The mode in which a fetch gets at most `max_records`, even if a batch has more."""
+"""The mode in which a fetch gets at most `max_records`, even if a batch contains more."""
 
 Place = tuple[str, int]
 Key = tuple[str, str]
@@ -65,7 +65,7 @@ class Acquired(NamedTuple):
 
 
 class SharePartition:
-    """The state of a partition in one share group; times are times of the server's clock."""
+    """The state of a partition in one share group; times are in ms on the server's clock."""
 
     def __init__(self, start: int) -> None:
         self.start = self.end = start
@@ -103,7 +103,7 @@ class SharePartition:
         return acquired, b"".join(data)
 
     def _available(self, batch: Batch, log: PartitionLog, wanted: "Wanted") -> Iterator[int]:
-        """Yields the offsets of a batch that are neither in flight nor done."""
+        """Yields the offsets of a batch that the group may read, neither in flight nor done."""
         first, end = max(batch.base_offset, self.start), self.end
         if batch.is_control or (wanted.committed and log.is_aborted(batch)):
             return
@@ -385,7 +385,7 @@ class Shares:
     async def _fetch(
         self, asked: Asked, key: Key, session: _Session, found: dict[Any, dict[str, Any]]
     ) -> None:
-        """Waits for records, for `max_wait` at most, and adds them to `found`."""
+        """Adds records to `found`; waits for them, up to `max_wait`, only if `found` is empty."""
         wait_s = min(asked.body.max_wait.total_seconds(), self._limits.request_s)
         watched: list[set[Waiter]] = []
         for topic_id, index in session.places:

@@ -2,7 +2,7 @@
 """Settings of topics. `records.py` reads those that have an effect: the largest batch, the kind of
 time, and whether records need keys (cleanup.policy).
 
-Others are only stored and described: nothing is compacted, compressed or dropped by its age.
+Others are only stored and described: nothing is compacted, compressed or dropped by age.
 
 Source   LogConfig of Kafka 4.4.0: names, types, defaults and bounds.
 Differs  `compression.gzip.level` may be 0; lists of throttled replicas are not checked, and
@@ -25,7 +25,7 @@ _COMPRESSIONS = ("uncompressed", "zstd", "lz4", "snappy", "gzip", "producer")
 
 
 def _numbers(least: int, most: int, **defaults: int) -> dict[str, ServedSetting]:
-    """Returns settings that are integers with these bounds; names come with _ in place of dots."""
+    """Returns settings that are integers with these bounds; names have _ in place of dots."""
     return {
         name.replace("_", "."): ServedSetting(one, least, most=most)
         for name, one in defaults.items()

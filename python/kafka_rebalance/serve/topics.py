@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Answers requests for the controller: to create, grow and delete topics, and to set configs."""
+"""Answers requests to the controller: create, grow and delete topics, read and set configs."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping

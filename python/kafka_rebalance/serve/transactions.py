@@ -2,7 +2,7 @@
 """Answers the requests of producers with transactions: of records, and of groups' offsets.
 
 A transaction begins with AddPartitionsToTxn or AddOffsetsToTxn. It ends with EndTxn, or with an
-InitProducerId of the same transactional id. A real broker also ends it after the producer's
+InitProducerId for the same transactional id. A real broker also ends it after the producer's
 timeout; this server does not.
 """
 
@@ -28,7 +28,7 @@ _KNOWS_ABORTABLE = 11
 """The first version of Produce with TRANSACTION_ABORTABLE; older ones get INVALID_TXN_STATE."""
 
 Place = tuple[str, int] | str
-"""What a transaction writes to: (topic, partition) or, if it commits offsets, a group id."""
+"""The target of a write in a transaction: (topic, partition) or, for offsets, a group id."""
 
 
 @dataclass

@@ -28,7 +28,7 @@ _NAMES = {BUILT_IN[name].java_class: name for name in (*EAGER, COOPERATIVE)}
 
 
 class Setting(NamedTuple):
-    """A setting: its type, its default in Java, and the defaults of other libraries.
+    """A setting: its type, its default in Java, and the libraries with another default.
 
     `limits` are the bounds of librdkafka, which refuses a number outside them.
     """
@@ -88,10 +88,10 @@ ONLY_JAVA = {
 class Client(Frozen):
     """The settings of one client in a file.
 
-    `client["session.timeout.ms"]` is the value, or the library's default. `names` are the settings'
-    names as given, and `lines` the line of each. `wrong` maps the settings whose value cannot be
-    read to the reason; their defaults are used instead. `place` is the file, and the document in it
-    if there are several: `a.yaml, documents[1]`.
+    `client["session.timeout.ms"]` is the value, or the library's default. `names` are the given
+    settings (with dots), and `lines` their lines, where found. `wrong` maps the settings whose
+    value cannot be read to the reason; their defaults are used instead. `place` is the file, and
+    the document in it if there are several: `a.yaml, documents[1]`.
     """
 
     library: Library
@@ -112,9 +112,7 @@ class Client(Frozen):
         place: str | None = None,
         lines: Mapping[str, int] | None = None,
     ) -> "Client":
-        """Reads the values of `given`; its names are those of the library (for Python's, with
-        underscores).
-        """
+        """Reads the values of `given`; names are the library's (for Python's, with underscores)."""
         values: dict[str, Any] = {}
         wrong: dict[str, str] = {}
         given, lines = (_dotted(each, library) for each in (given, lines or {}))
@@ -144,7 +142,7 @@ class Client(Frozen):
 
     @property
     def config(self) -> ConsumerConfig:
-        """Returns these settings for Kafka's own consumer, which the simulator plays."""
+        """Returns these settings, as far as Kafka's own consumer has them, for the simulator."""
         config = ConsumerConfig(
             group_instance_id=self["group.instance.id"] or None,
             max_poll_interval_ms=self["max.poll.interval.ms"],
@@ -166,7 +164,7 @@ def _dotted(given: Mapping[str, Any], library: Library) -> dict[str, Any]:
 
 
 def assignor_name(name: str) -> str:
-    """Returns the name that a member lists for a class of Kafka or of a Python client.
+    """Returns the name that a member lists for a class of Kafka or of a Python client, else `name`.
 
     >>> assignor_name("org.apache.kafka.clients.consumer.CooperativeStickyAssignor")
     'cooperative-sticky'

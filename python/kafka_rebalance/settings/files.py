@@ -5,8 +5,8 @@
                      also every file whose name does not end in .json, .yaml or .yml
     *.json, *.yaml   one mapping for each client; several documents (YAML) or a list (JSON)
 
-A mapping whose names contain dots counts as librdkafka's (`confluent_kafka.Consumer({…})`), a
-mapping whose names contain underscores as kafka-python's arguments; `library` overrides both.
+A mapping with a dot in any name counts as librdkafka's (`confluent_kafka.Consumer({…})`), any other
+mapping as kafka-python's arguments; `library` overrides both.
 """
 
 import json
@@ -34,7 +34,8 @@ _BROKERS_ASSIGNORS = "uniform", "range"
 def read_clients(file: str, library: Library | None = None) -> Iterator[Client | GroupError]:
     """Yields the clients of a file and, for a document that is wrong, its error with its path.
 
-    A file that is too long or not UTF-8 is one error. Errors: OSError; MissingExtra without PyYAML.
+    A file that is too long, not UTF-8 or not JSON is one error; so are all clients after
+    number 1,000. Errors: OSError; MissingExtra without PyYAML.
     """
     try:
         text = _text(file)

@@ -2,8 +2,8 @@
 """Plays a client's settings in the simulator, to find out what happens with its values, and when.
 
 Three members with the client's settings read a topic of six partitions. At `_AT_MS` an event
-happens to the first member. Each function for an event returns what it leads to, as a clause; its
-times count from the event.
+happens, mostly to the first member. Each function for an event returns the effect as a clause,
+whose times count from the event.
 
 Source   kafka_rebalance.simulator, which plays Kafka's consumer and Kafka's coordinator.
 """
@@ -27,7 +27,7 @@ _MEMBERS = ("a", "b", "c")
 _PARTITIONS = 6
 _MOST_PLAYED_MS = 7_200_000
 _MOST_HEARTBEATS = 20_000  # the most heartbeats of one member in a run
-_PHASES = 5  # how many moments between two heartbeats are played at which a pause begins
+_PHASES = 5  # the number of moments between two heartbeats at which a played pause begins
 
 
 class Setup(NamedTuple):
@@ -104,7 +104,7 @@ def join(setup: Setup) -> str:
 
 
 def blocked(setup: Setup) -> str | None:
-    """Plays a member stuck in a batch while another joins; None for batches over two hours."""
+    """Plays a member stuck in a batch while another joins; None for a poll interval over 2 h."""
     poll_ms = setup.config.max_poll_interval_ms
     if poll_ms > _MOST_PLAYED_MS:
         return None
@@ -124,7 +124,7 @@ def _happens(kind: Kind, for_ms: int = 0, at_ms: int = _AT_MS) -> Happening:
 
 @lru_cache(maxsize=64)  # many clients have the same settings
 def _run(setup: Setup, *happenings: Happening, late: str = "") -> Run:
-    """Plays three members; the one called `late` starts after the others, at the event."""
+    """Plays three members; the one called `late` starts after the others, 5 s after the event."""
     config, names = setup.config, _MEMBERS if setup.config.group_instance_id else (None,) * 3
     members = tuple(
         MemberPlan(

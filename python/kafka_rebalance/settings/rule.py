@@ -42,11 +42,11 @@ class Surroundings(NamedTuple):
 
 
 class Rule(NamedTuple):
-    """A rule: the client has a problem if `when` returns true, or a dict: each setting with a
-    problem, with its sentence.
+    """A rule: the client has a problem if `when` returns a true value, such as a dict: setting ->
+    a sentence on its problem.
 
-    `text` describes the problem. The line that a report shows is that of the first setting in this
-    dict or, without a dict, in `text`.
+    `text` describes the problem. A report shows the line of the first setting in this dict, then in
+    `text`, that the file sets.
     """
 
     id: str
@@ -96,7 +96,7 @@ def broken(rule: Rule, client: Client, around: Surroundings) -> Breach | None:
     played = None
     if rule.plays is not None and not around.refuses_session(client):
         times = around.processing_ms or 0, around.restart_ms or 0
-        with suppress(GroupError):  # an invalid setting prevents the run
+        with suppress(GroupError):  # an invalid setting, or too many heartbeats
             played = rule.plays(Setup(client.config, around.broker, *times))
 
     def value(match: re.Match[str]) -> str:

@@ -30,11 +30,11 @@ _ABSENT: dict[Library, tuple[str, ...]] = {
     _KAFKA_PYTHON: ("default.api.timeout.ms", "enable.auto.offset.store", "rebalance.timeout.ms"),
     _AIOKAFKA: ("default.api.timeout.ms", "enable.auto.offset.store", "allow.auto.create.topics"),
 }  # fmt: skip
-"""For each library, the settings that other libraries have and that it refuses."""
+"""By library: the settings of other libraries that it refuses. Java refuses none."""
 
 
 def _outside(client: Client, _: Surroundings) -> dict[str, str]:
-    """Returns the settings whose values exceed librdkafka's limits, each with a text about it."""
+    """Returns the settings whose values are outside librdkafka's limits, each with a sentence."""
     return {
         name: f"{name} {client[name]} is not within {limits[0]} to {limits[1]}"
         for name, (*_, limits) in SETTINGS.items()

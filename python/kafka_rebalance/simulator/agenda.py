@@ -38,7 +38,7 @@ class Agenda:
         heapq.heappush(self._heap, (at, next(self._sequence), action))
 
     def arm(self, at: int, timer: Timer, incarnation: int) -> None:
-        """Sets a timer, which replaces its older time; the older action then has no effect."""
+        """Sets a timer's due time in place of an older one; the older action then has no effect."""
         if timer.due_ms != at or timer.incarnation != incarnation:
             timer.due_ms, timer.incarnation = at, incarnation
             self.push(at, partial(self._ring, timer, incarnation))
@@ -49,7 +49,7 @@ class Agenda:
             timer.ring(incarnation)
 
     def pop(self, until_ms: int) -> Action | None:
-        """Moves the time to the next action and returns it; None if none is due by `until_ms`."""
+        """Returns the next action, and moves the time to it; None if none is due by `until_ms`."""
         heap = self._heap
         if not heap or heap[0][0] > until_ms:
             return None
@@ -73,7 +73,7 @@ class Network(Message):
 
 
 class Wire(Mutable):
-    """Chooses arrival times; a message never overtakes an older message of its connection."""
+    """Chooses arrival times; a message never overtakes an older message on its connection."""
 
     network: Network
     rng: random.Random

@@ -145,7 +145,7 @@ class Broker(Mutable):
         self.handle(c.Loaded(tuple(self.log)), "the coordinator moves")
 
     def arm_tick(self) -> None:
-        """Schedules a Tick at the coordinator's next deadline."""
+        """Schedules a Tick at the coordinator's next deadline, unless one is due earlier."""
         self.is_touched = False
         due = self.coordinator.next_deadline_ms()
         if due is not None and (self.tick_at is None or due < self.tick_at):
@@ -162,7 +162,7 @@ class Broker(Mutable):
         self.agenda.push(self.agenda.now_ms + self.log_ms, answers)
 
     def handle(self, event: c.CoordinatorEvent, cause: str = "") -> None:
-        """Passes an event to the coordinator; `cause` explains a rebalance that it starts."""
+        """Passes an event to the coordinator; `cause` explains the rebalance, if any."""
         now_ms = self.agenda.now_ms
         effects = self.coordinator.handle(event, now_ms)
         self.is_touched = True
@@ -210,7 +210,7 @@ class Liveness(Mutable):
     processes: Mapping[str, Process]
     group_id: str
     silent: set[str] = field(default_factory=set)
-    _settled: tuple[int, int | None] = (-1, None)  # a log's length; the epoch, if Stable at it
+    _settled: tuple[int, int | None] = (-1, None)  # the log's length; the epoch if Stable then
 
     def is_at_rest(self, member: "AnyMember") -> bool:
         """Returns whether the member has only heartbeats to send, in a group that is Stable."""
@@ -230,7 +230,7 @@ class Liveness(Mutable):
         """Returns whether no heartbeat of the member would change the group or the member.
 
         The group's state is computed once for each length of the log, because only records change
-        it. A group with patterns never counts: the broker resolves them at heartbeats.
+        it. A group with patterns is never settled: the broker resolves patterns at heartbeats.
         """
         length = len(self.broker.log)
         if self._settled[0] != length:

@@ -157,8 +157,8 @@ class SimulatedCluster:
     def _leaderless(self, event: Happening) -> Iterable[str]:
         """Yields the partitions that no broker can lead while the event's broker is away.
 
-        They belong to the event's topics (all topics if it names none). If the event names a rack,
-        these are only those with all replicas in that rack.
+        They belong to the event's topics (all topics if it names none) and, if the event names a
+        rack, have all replicas in that rack.
         """
         for name in event.topics or self.partitions:
             racks = self._plans[name].racks or ((),)
@@ -168,7 +168,7 @@ class SimulatedCluster:
 
 
 class Metadata(Mutable):
-    """Decides when clients request metadata, and tells them the metadata.
+    """Decides when clients request metadata, and sends them the metadata.
 
         age       each client requests them every `metadata.max.age.ms`, first at a random time
         missing   a client does so every `retry.backoff.max.ms` while a subscribed topic is missing,
@@ -180,7 +180,7 @@ class Metadata(Mutable):
         ids       a member of a consumer group does so when it gets a topic with an unknown id
 
     Source   Metadata.handleMetadataResponse (UNKNOWN_TOPIC_OR_PARTITION asks for an update),
-             FetchCollector.handleInitializeErrors (it answers a fetch, too),
+             FetchCollector.handleInitializeErrors (so does this error in a fetch),
              NetworkClient.handleServerDisconnect, ConsumerCoordinator.poll,
              updateGroupSubscription.
     """

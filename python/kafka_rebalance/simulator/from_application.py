@@ -10,8 +10,8 @@ rebalance if there is no change.
 1. The tasks of a process that stops are idle from then on. If a process restarts as a static
    member, its tasks are idle while it is away.
 2. A rebalance lasts a heartbeat interval, in which each thread learns of it and rejoins. Only after
-   that do threads give up and take tasks. Probing rebalances are due an interval after the last
-   answer.
+   that do threads give up and take tasks. Probing rebalances are due a probing interval after
+   the last answer.
 3. A task with state begins when its process has restored the missing records.
 
 Differs  from real times: a thread can learn of a rebalance sooner; several threads whose sessions
@@ -130,7 +130,7 @@ class _Played:
             self.start(task, self.now_ms, late.get(task, 0))
 
     def start(self, task: TaskId, at_ms: int, records: int = 0) -> None:
-        """Records that the owner of a task runs it as soon as it has restored `records`."""
+        """Records that a task's owner runs the task once the owner has restored `records`."""
         if owner := self.owners.get(task):
             ready = _NEVER_MS
             if not records or self.net_rate > 0:  # 3.

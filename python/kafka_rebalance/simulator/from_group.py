@@ -66,8 +66,8 @@ class Pace(Message):
     """The times at which changes are played.
 
     first_ms   the time of the first change
-    apart_ms   from one restart to the next, and from one change to the next
-    down_ms    the time between stop and start of a member that restarts
+    apart_ms   the least time from one restart, or change, to the next
+    down_ms    the time between stop and start of a member, unless the change gives one
     """
 
     first_ms: int = 120_000
@@ -89,7 +89,7 @@ def scenario_from_group(
     pace: Pace | None = None,
     seed: int = 1,
 ) -> Scenario:
-    """Returns the scenario; `config` contains settings that a group lacks (None means Kafka's).
+    """Returns the scenario; `config` contains settings that a group lacks (None: Kafka's defaults).
 
     Errors   GroupError at `assignor`, or at `changes[i]` for a change that does not fit the group
              or cannot be played; TypeError for anything but a GroupSpec.
@@ -117,7 +117,7 @@ def scenario_from_group(
 def scenario(
     of: GroupSpec | str, changes: Iterable[Change | str] = (), **settings: Any
 ) -> Scenario:
-    """Returns the scenario of a group and changes, or a ready scenario.
+    """Returns the scenario for a group and changes, or a ready scenario.
 
     `of` is a group, the name of a ready scenario (`kafka_rebalance.simulator.ready()`), or the path
     of a TOML file. `settings` are arguments of `simulator.scenario_from_group`, for a group only.
@@ -314,9 +314,9 @@ class _Maker(Mutable):
         )
 
     def _subscribed(self, plan: MemberPlan) -> MemberPlan:
-        """Returns the plan; it subscribes by pattern if topics are added later (`add-topics`).
+        """Returns the plan, with a pattern in place of topics if `add-topics` is among the changes.
 
-        If topics are deleted, members of libraries other than Java's do not wait for commits.
+        If topics are deleted, members that do not run Java do not wait for commits.
         """
         if self.deletes and plan.name in self.others and isinstance(plan.config, ConsumerConfig):
             plan = replace(plan, config=replace(plan.config, enable_auto_commit=False))

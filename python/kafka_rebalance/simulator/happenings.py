@@ -110,7 +110,7 @@ class Herders(Mutable):
             return
 
     def _is_free(self, process: Process) -> bool:
-        """Returns whether the worker can act now. A busy one polls when it is free again."""
+        """Returns whether the worker can act now. A busy worker polls when it is free again."""
         until = max(process.busy_until_ms, process.polls_from_ms, process.frozen_until_ms)
         worker = process.worker
         if worker is None or not worker.is_at_work():
@@ -209,7 +209,7 @@ class Happenings(Mutable):
             self._happen_to(self.processes[event.member], event)
 
     def publish_topics(self) -> None:
-        """Sends the topics to the coordinator, which reads them only for consumer groups."""
+        """Sends the coordinator the topics, if a member ever has the consumer protocol."""
         if self.scenario.has_consumer_protocol:
             self.broker.handle(self.cluster.topics_changed())
             self.liveness.wake_all()

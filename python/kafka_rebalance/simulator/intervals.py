@@ -18,7 +18,7 @@ _Key = TypeVar("_Key")
 
 
 class Hold(NamedTuple):
-    """The interval in which a member held a partition; if `is_stuck`, it did not work on it."""
+    """An interval in which a member held a partition; if `is_stuck`, without working on it."""
 
     partition: str
     member: str

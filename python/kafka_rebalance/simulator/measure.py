@@ -110,7 +110,7 @@ class Stopped(NamedTuple):
 class Settling(NamedTuple):
     """The time at which the group had settled after the events at `at_ms`.
 
-    `settled_ms` is None if other events, or the end of the run, came before it settled.
+    `settled_ms` is None if other events, or the end of the run, came before the group settled.
     """
 
     at_ms: int

@@ -146,7 +146,7 @@ class Process(Mutable):
         return sends
 
     def report_polls(self, now_ms: int) -> None:
-        """Reports that the application has polled, unless it is stuck or in a callback."""
+        """Reports a consumer's last poll, unless its application is stuck or in a callback."""
         busy_until_ms = max(self.busy_until_ms, self.polls_from_ms, self.frozen_until_ms)
         if self.worker is not None or busy_until_ms > now_ms:
             return

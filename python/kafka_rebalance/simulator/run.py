@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The result of a run: its rebalances, and the intervals in which members held partitions.
 
-A rebalance begins when the group becomes PreparingRebalance, and ends when it becomes Stable, Empty
-or Dead. Each of its rounds creates a generation. `measure` computes the figures of a run.
+A classic group's rebalance begins when the group becomes PreparingRebalance, and ends when it
+becomes Stable, Empty or Dead; for a consumer group's, see `watch_epochs`. Each round of a rebalance
+creates a generation. `measure` computes the figures of a run.
 
 The start-up of a group is its first ten seconds, in which its first members start. A member that
 starts later joins a running group, so its start is one of the scenario's events.
@@ -60,9 +61,9 @@ class Run(Frozen):
     """A finished run. Times are in ms from the start of the scenario.
 
     `held` is the noun for the things that members hold: partition or task. `assumed` is a line of
-    text with the assumed costs. `empty_handed` lists (member, time) of each empty assignment.
+    text with the assumed costs. `empty_handed` lists (member, time) for each empty assignment.
     `joined_ms` is when the last member of the start-up joined; 0 without the consumer protocol.
-    `of_seeds` says why this run's seed was chosen if several were tried (`median_seed`); else "".
+    `of_seeds` states why this run's seed was chosen if several were tried (`median_seed`); else "".
     """
 
     title: str
@@ -84,7 +85,7 @@ class Run(Frozen):
 
     @property
     def has_epochs(self) -> bool:
-        """Returns whether a member joined with the consumer protocol."""
+        """Returns whether any member has the consumer protocol and any joined in the start-up."""
         return self.joined_ms > 0
 
     @property

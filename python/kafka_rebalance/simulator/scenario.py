@@ -27,8 +27,8 @@ class TopicPlan(Message):
     """A topic; each of its partitions receives `records_per_second` records.
 
     Entry `p % len(racks)` of `racks` lists the racks of partition p's replicas. `racks` is None if
-    racks are unknown. `topic_id` is in Kafka's form of 22 characters; None means one made from the
-    seed. Errors: GroupError with the field.
+    racks are unknown. `topic_id` is in Kafka's form of 22 characters; None means an id made from
+    the seed. Errors: GroupError with the field.
     """
 
     partitions: int
@@ -82,8 +82,8 @@ class MemberPlan(Message):
     """A member that starts at `start_ms`: a consumer, or a Connect worker.
 
     A consumer subscribes to `topics`, or to all topics whose whole name matches `pattern`. A client
-    of the consumer protocol chooses a random member id, unless `member_ids` contains one for this
-    start. Errors: GroupError with the field.
+    of the consumer protocol chooses a random member id, unless `member_ids` contains an id for
+    this start. Errors: GroupError with the field.
     """
 
     name: str
@@ -179,7 +179,7 @@ class Happening(Message):
 
 
 class Scenario(Message):
-    """A scenario of one group. `group_id` overrides the members' group ids. Errors: GroupError.
+    """A scenario for one group. `group_id` overrides the members' group ids. Errors: GroupError.
 
     `connectors` maps connectors to their numbers of tasks, including those created later.
     """
@@ -289,7 +289,7 @@ class Scenario(Message):
                 partitions[one.topic] = one.partitions
 
     def assumed(self) -> str:
-        """Returns the first member's assumed costs as text, and whether other members' differ."""
+        """Returns the first member's assumed costs as text, and whether others' costs differ."""
         work, kinds = self.members[0].work, {one.work for one in self.members}
         parts = {
             f"starting a {self.held} {work.start_cost_ms} ms": True,
@@ -402,7 +402,7 @@ def _subjects(one: Happening) -> list[tuple[str, tuple[str, ...]]]:
 
 
 def start_condition(assumed: str, option: str) -> str:
-    """Returns "if a partition starts in 50 ms", because advice from a run depends on this time.
+    """Returns text such as "if a partition starts in 50 ms": a run's advice depends on this time.
 
     `assumed` is the text of `Scenario.assumed`. Below 200 ms, the result also advises the `option`
     that sets 200 ms, the time of a consumer that restores state or opens connections.

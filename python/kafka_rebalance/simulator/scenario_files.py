@@ -189,7 +189,7 @@ def _group(
 
 
 def member_settings(path: str, given: Mapping[str, Any]) -> tuple[ConsumerConfig, Costs]:
-    """Reads the settings and costs of `simulate --member`; durations have units."""
+    """Reads the settings and costs given to `simulate --member`; durations have units."""
     for key in given:
         if key in _OF_THE_GROUP:
             raise GroupError(f"{path}.{key}", "is set by the group; leave it out")

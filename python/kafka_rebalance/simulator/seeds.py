@@ -148,7 +148,7 @@ def of_seed(scenario: Scenario, seed: int, first: int) -> Scenario:
 def median_seed(
     scenario: Scenario, *, progress: Callable[[int, int], None] | None = None
 ) -> tuple[int, str]:
-    """Returns the seed of MEDIAN_OF with the median time without a reader, and a sentence about it.
+    """Returns which of MEDIAN_OF seeds has the median time without a reader, and text about it.
 
     Any other seed may be an extreme case. For `progress`, see `simulate_seeds`.
     """

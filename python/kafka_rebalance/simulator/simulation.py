@@ -119,7 +119,7 @@ class Simulation:
             self._agenda.push(happening.at_ms, partial(self._happenings.happen, happening))
 
     def run(self, progress: Callable[[int], None] | None = None) -> Run:
-        """Plays to the end; calls `progress(now_ms)` after every 1,000 events."""
+        """Plays to the end; calls `progress(now_ms)` every 1,000 events."""
         agenda, broker = self._agenda, self._broker
         while (action := agenda.pop(self.scenario.until_ms)) is not None:
             self.events += 1
@@ -218,7 +218,7 @@ class Simulation:
         self._schedule(process)
 
     def _put_off(self, process: Process, incarnation: int, event: m.MemberEvent) -> None:
-        """Schedules an event of a frozen process again, at the end of the freeze."""
+        """Schedules an event for a frozen process again, at the end of the freeze."""
         again: Action
         match event:
             case m.Answered():
@@ -233,7 +233,7 @@ class Simulation:
         self._agenda.push(process.frozen_until_ms, again)
 
     def _schedule(self, process: Process) -> None:
-        """Sets the next timers of a process; a process at rest becomes idle and has no Wake."""
+        """Sets the next timers of a process; a process at rest becomes idle, without a `wake`."""
         member, agenda, now_ms = process.member, self._agenda, self._agenda.now_ms
         if member is None:
             return

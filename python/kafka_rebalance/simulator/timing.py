@@ -53,7 +53,7 @@ class Timed(Frozen):
 
 
 def timed(group: GroupSpec, changes: Sequence[Change], assignor: str) -> Timed:
-    """Plays the changes with default settings. Errors: GroupError if this is not possible."""
+    """Times the changes with default settings. Errors: GroupError if they cannot be played."""
     return timed_each(group, changes, [assignor])[0][assignor]
 
 

@@ -5,8 +5,8 @@ Members of an eager group give up all partitions before they join, and take new 
 leader's assignment arrives. `twins_of` accepts only scenarios in which no event depends on which
 partitions a member has: starts and stops take no time, no topic is deleted, no broker is lost, and
 no static member restarts (it would keep what its last process had). A member's requests then
-depend on whether it has any partition, because only then does it commit offsets before it joins. So
-while every member has one under both assignors, the runs differ only in holds and gaps. A twin is
+depend only on whether it has a partition: without one, it commits nothing before it joins. So while
+every member has partitions under both assignors, the runs differ only in holds and gaps. A twin is
 dropped if it would leave a member without partitions, or throws: it then gets its own run.
 """
 
@@ -33,7 +33,7 @@ _PLAYED = (Kind.START, Kind.STOP, Kind.KILL, Kind.GROW)
 
 
 def twins_of(scenario: Scenario, assignor: str, others: Iterable[str]) -> Iterator[str]:
-    """Yields the other assignors that can be twins of a run in which members list `assignor`."""
+    """Yields the other assignors that can be twins of a run whose members list only `assignor`."""
     restarted = {one.member for one in scenario.happenings if one.kind is Kind.START}
     is_plain = all(one.kind in _PLAYED for one in scenario.happenings) and all(
         getattr(one.config, "partition_assignment_strategy", ()) == (assignor,)
@@ -88,7 +88,7 @@ class Twins(Holds):
         sends: Sends,
         processes: Mapping[str, Process],
     ) -> None:
-        """Assigns for each twin when the leader assigns. `processes` maps member id -> process."""
+        """Assigns for each twin, or drops it. `processes` maps member id -> process."""
         for sent in (one.request for _, one in sends if isinstance(one.request, SyncGroup)):
             if not all(decode_assignment(data).partitions for _, data in sent.assignments):
                 self.holds.clear()

@@ -77,7 +77,7 @@ def ms(path: str, value: Any) -> int:
 
 
 def read(path: str, entries: Mapping[str, Any], of: type[T]) -> T:
-    """Returns an object of the dataclass `of`, whose fields are the keys of the table."""
+    """Returns an object of the dataclass `of`, with the values in the table."""
     return build(path, of, *settings(path, entries, of))
 
 

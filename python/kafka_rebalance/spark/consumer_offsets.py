@@ -29,7 +29,7 @@ COMMITS_SCHEMA = (
 
 `leader_epoch` is null if the consumer sent none. Only old records of version 1 have
 `expire_timestamp`. `topic_id` is null if the broker is older than Kafka 4.4. If `error` is not
-null, all columns after `partition` are null.
+null, the columns from `offset` to `topic_id` are null.
 """
 
 KINDS_SCHEMA = "kind string, records bigint, tombstones bigint"
@@ -61,7 +61,7 @@ _KINDS = {
     **{f"X'00{key:02X}'": "streams group (KIP-1071)" for key in range(17, 24)},
 }
 OTHER_KINDS = (*dict.fromkeys(_KINDS.values()), _UNREADABLE)[2:]
-"""The kinds of records that `count_records` names, except those that classic groups write."""
+"""The kinds of records, except those that classic groups write and unknown versions of keys."""
 
 _CAUSES = {
     "cut short, or a length is too large": (

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Assigns, plans or compares the groups of files, with tasks that read and write files themselves.
+"""Assigns, plans or compares the groups in files, with tasks that read and write files themselves.
 
     assign_files(spark, "s3a://lake/groups", "s3a://lake/assigned")
 
@@ -8,7 +8,7 @@ No row passes between Spark and Python, and no row is written twice, even if a t
 1. Spark lists the files of the input; the driver cuts them into splits (`bulk/splits.py`).
 2. Each task writes its answers to a new file in OUTPUT/_temporary, and reports the name of this
    file.
-3. Spark hands the driver one report of each task, even if the task ran several times.
+3. Spark hands the driver one report for each task, even if the task ran several times.
 4. The driver moves the reported files to OUTPUT, then removes all others and `_temporary`.
 5. The driver writes `_SUCCESS`.
 """
@@ -139,7 +139,7 @@ class _Work(Frozen):
         frame = self._frame(is_lines)
         if not is_lines:
             self._check(frame.schema, answers_schema, keep, more)
-        # Spark returns the paths as URIs: characters that a URI may not have are written as %XX.
+        # Spark returns the paths as URIs: characters that a URI cannot contain are written as %XX.
         names = sorted(unquote(name) for name in frame.inputFiles())
         self._check_target(names)
         wanted = {*schema.leaf_paths(drop), *more, *keep, "error"}

@@ -71,7 +71,7 @@ def assign_owners(
 ) -> DataFrame:
     """Assigns every group as `assign_groups` does; returns each partition's owner: OWNERS_SCHEMA.
 
-    This form has one number for each partition. It lacks the order of a member's partitions, the
+    This form holds one number for each partition. It lacks the order of a member's partitions, the
     anomalies, and partitions that do not exist, to which sticky assignors keep claims. If sticky
     gives a partition to two members, the later member is the owner here.
 
@@ -161,7 +161,7 @@ def compare_groups(
     max_partitions: int = MAX_PARTITIONS,
     keep: Sequence[str] = (),
 ) -> DataFrame:
-    """Plans the changes of every group under every assignor, and recommends one: COMPARE_SCHEMA.
+    """Plans the changes for every group under each assignor, and recommends one: COMPARE_SCHEMA.
 
     The rule is the rule of `kafka_rebalance.compare`, in short: the most even result wins. Ties are
     broken by the fewest partition-rounds without a reader, then the fewest moves, then the largest

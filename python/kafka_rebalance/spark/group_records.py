@@ -8,8 +8,8 @@
 The core reads the record of a classic group. A broker-assigned group has many records: Python
 reads them (`live/recorded_groups.py`), if the topics have their ids.
 
-The second way is faster, because no rows of groups are made in between. Its answers are equal, but
-have no rows for groups that have nothing to assign.
+The second way is faster, because no rows of classic groups are made in between. Its answers are
+equal, but have no rows for groups that have nothing to assign.
 """
 
 from collections.abc import Iterator, Sequence
@@ -70,7 +70,7 @@ class GroupRecords(Frozen):
 
     @property
     def has_cluster(self) -> bool:
-        """Whether the records contain a column `cluster`. Errors: SchemaError for wrong columns."""
+        """Returns whether the records have a `cluster`. Errors: SchemaError for wrong columns."""
         there = {one.name for one in self.topics.schema if not isinstance(one.dataType, t.NullType)}
         texts = ["name", *(one for one in ("cluster", "topic_id") if one in there)]
         expected = dict.fromkeys(texts, t.StringType()) | {"partitions": t.IntegerType()}
@@ -113,7 +113,7 @@ class GroupRecords(Frozen):
     ) -> DataFrame:
         """Returns a core function's answers for each group's last record, for each of `calls`.
 
-        `schema` lists the columns of its answers. The columns in `labels` contain the call's label.
+        `schema` lists the answers' columns. The columns in `labels` contain the call's label.
         """
         keys = ["cluster"] if self.has_cluster else []
         known = ("cluster", "name", "partitions", "racks")
@@ -162,7 +162,7 @@ class Inventories:
     def parts(
         self, batch: "pa.RecordBatch"
     ) -> Iterator[tuple[str | None, pa.RecordBatch, _core.TopicInventory]]:
-        """Yields (cluster, its records, its topics); the cluster is None without that column."""
+        """Yields (cluster, its records, its topics); without a column `cluster`, it is None."""
         if "cluster" not in batch.schema.names:
             yield None, batch, self._of(None)
             return

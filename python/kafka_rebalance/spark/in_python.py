@@ -75,7 +75,7 @@ def plan_applications(
     """Plans the classic Kafka Streams groups in `lines`, a DataFrame with one column of contract
     lines, binary or string. Returns APPLICATIONS_SCHEMA; lines of other groups have no row.
 
-    The lines have the form of `snapshot`'s. `given` are the present settings that the replay cannot
+    The lines are as `snapshot` writes them. `given` are the present settings that the replay cannot
     find, by Kafka's names; `new_settings` are planned ones. A bad line has an `error`; the job
     continues.
 

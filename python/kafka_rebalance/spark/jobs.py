@@ -36,10 +36,9 @@ def read_groups(
 ) -> tuple[DataFrame, Callable[[], dict[str, int]]]:
     """Returns the groups at a path, and a function that returns how many records were skipped.
 
-    Call the function after a job has run: it returns how many records of each kind were skipped.
-    Skipped are records whose key is unreadable or of an unknown version and, if the topics have no
-    ids, the records of broker-assigned groups. A group is a contract row, or a contract line in the
-    column `line`.
+    Call the function after a job has run: it returns their number by kind. A record is skipped if
+    its key is unreadable or of an unknown version, or if it is one of a broker-assigned group and
+    the topics have no ids. A group is a contract row, or a contract line in the column `line`.
 
     `format` is one of `paths.FORMATS`; None means RECORDS if `topics` is given, else the suffixes
     decide. For files below a directory `cluster=NAME`, the groups contain a column `cluster`. From
@@ -89,7 +88,7 @@ def _counting(
 
 
 def read_topics(spark: SparkSession, source: str, *, plain: bool = True) -> DataFrame:
-    """Returns an inventory of topics: name, partitions and, if present, racks and cluster."""
+    """Returns an inventory of topics: name, partitions; if present, racks, topic_id and cluster."""
     if paths.format_of(source, plain=plain) == paths.PARQUET:
         return _with_text_cluster(spark.read.parquet(source))
     return _with_text_cluster(spark.read.json(source))
@@ -178,7 +177,7 @@ def write(
 def contract_lines(
     groups: DataFrame, wanted: Iterable[tuple[str | None, str]]
 ) -> dict[tuple[str | None, str], str]:
-    """Returns (cluster, group id) -> contract line for `wanted`, as input of other commands."""
+    """Returns (cluster, group id) -> contract line for `wanted`, as input for other commands."""
     pairs = list(wanted)
     ids = sorted({group_id for _, group_id in pairs})
     if not ids:

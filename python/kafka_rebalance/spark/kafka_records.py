@@ -111,7 +111,7 @@ def offset_bounds(
 
 
 def _checked(bootstrap_servers: str, options: Mapping[str, str] | None) -> dict[str, str]:
-    """Returns all options as strings. Errors: ValueError for options that do not exist."""
+    """Returns all options as strings. Errors: ValueError for an unknown option or a wrong value."""
     known = {name.lower(): name for name in _OPTIONS}
     for name in options or {}:
         if name.lower() not in known and not name.lower().startswith(_CLIENT_PREFIX):

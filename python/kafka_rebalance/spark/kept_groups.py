@@ -15,8 +15,8 @@ A micro-batch has five steps:
    none, continue with step 5.
 2. Add them to the current table, and keep the last record of each key.
 3. Write the result to a new directory, whose name no other run uses.
-4. Replace `current.json` in one step (write beside it, fsync, rename): if the process is killed, no
-   record is lost, and none is applied twice.
+4. Replace `current.json` in one step (write a new file, fsync, rename): if the process is killed,
+   no record is lost, and none is applied twice.
 5. Remove old tables, except the last few before the current one: queries may still read them.
 """
 

@@ -69,12 +69,12 @@ _UUID = struct.Struct(">qq")
 
 def rebalance_history(records: DataFrame, *, session_ms: Sessions = SESSION_MS) -> DataFrame:
     """Returns a row for each record of a classic group, and for each epoch of a broker-assigned
-    group: HISTORY_SCHEMA.
+    group: HISTORY_SCHEMA. Tombstones have no row.
 
     `records` contains the columns of Spark's Kafka source: key, value, partition, offset and
     timestamp; with a column `cluster`, groups of several clusters are kept apart. Pass all records,
-    because commits distinguish an expired session from a departure. `session_ms` is as in Python's
-    `rebalance_history`.
+    because commits distinguish an expired session from a departure. `session_ms` is as in
+    `history.rebalance_history`.
 
     Errors: SchemaError for a column that is missing or of another type, before anything runs. If a
     record cannot be read, its row has an `error`, and the job continues.

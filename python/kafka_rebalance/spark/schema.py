@@ -49,7 +49,7 @@ GROUPS_SCHEMA = f"kind string, state string, {as_text(contract('recorded'))}, er
 `kind` is "consumer" (of either protocol), "share", "streams", "connect" or another protocol type;
 only the first three have members. `state` is Empty or Stable in a classic group, because Kafka
 writes records in these states; other groups also have states in which members wait. If `error` is
-not null, all columns but `group_id` are null.
+not null, all columns but `group_id` and `error` are null.
 """
 
 _ASSIGNED = (
@@ -131,13 +131,13 @@ SUMMARY_SCHEMA = (
 )
 """The columns of `fleet_summary`, after `cluster` and `change` if the plans contain them.
 
-`never_ends` and `throws` are among the `errors`. `without_members` counts groups of which a change
+`never_ends` and `throws` are among the `errors`. `without_members` counts groups in which a change
 leaves no member: nobody reads their partitions. A spread is the difference between the fullest and
 the emptiest member; `uneven` counts groups that end with a larger spread than the best possible.
-`moves` to `leaderless` are sums over all groups; `with_*` counts the groups where the figure is not
-0. The percentiles are over groups. `worst` lists the groups whose spread is the furthest above the
-   best possible. Ties are broken by the largest sum of partition-rounds without a reader, of
-   waiting partitions and of leaderless ones, then by the most moves.
+`moves` to `leaderless` are sums over all groups; `with_*` counts groups with such a figure above 0.
+The percentiles are over groups. `worst` lists the groups whose spread is the furthest above the
+best possible. Ties are broken by the largest sum of partition-rounds without a reader, of waiting
+partitions and of leaderless ones, then by the most moves.
 """
 
 HISTOGRAM_SCHEMA = "figure string, low bigint, high bigint, groups bigint"

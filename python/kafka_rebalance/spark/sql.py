@@ -38,7 +38,7 @@ def register_functions(spark: SparkSession) -> None:
     `groups` contains the columns of INPUT_SCHEMA. Spark passes it as one struct, so select only
     needed columns: `TABLE(select group_id, assignor, topics, members from …)`. If `assignor` is
     null or left out, the row's own is used; without `changes`, the next rebalance is played. An
-    unknown assignor is an error of each row, and so are a wrong change and wrong arguments, because
+    unknown assignor is an error in each row, and so are a wrong change and wrong arguments, because
     Spark cannot refuse them before the job. `changes` are separated by "; ", or an array:
     'add-members=1; partitions orders=24'; "" is the next rebalance. `kafka_assign` and `kafka_plan`
     return these columns as a struct. They take an assignor for each row. `kafka_plan` takes

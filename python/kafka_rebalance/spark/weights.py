@@ -16,7 +16,7 @@ _COLUMNS = ("topic", "partition", "weight")
 def with_weights(groups: object, weights: DataFrame | None) -> DataFrame:
     """Returns the groups with the rows of `weights` in `topics[].weights`; None changes nothing.
 
-    `weights` has the columns `topic`, `partition` and `weight`, and `cluster` if the groups have
+    `weights` contains columns `topic`, `partition` and `weight`, and `cluster` if the groups have
     one. A row whose `partition` is null sets the weight of each other partition of the topic. The
     groups' own weights are kept where no row replaces them. Each group's topics are joined with the
     weights in one shuffle of the groups.
@@ -65,7 +65,7 @@ def with_weights(groups: object, weights: DataFrame | None) -> DataFrame:
 
 def _weights(groups: t.StructType) -> Column:
     """Returns a column: the weights of the topic in column `one`, from the joined rows or, where
-    these have none, its own.
+    these lack a weight, the topic's own.
     """
     of = groups["topics"].dataType
     assert isinstance(of, t.ArrayType)

@@ -2,7 +2,7 @@
 """Compares assignors for one group, and recommends one with a reason.
 
 Every assignor is planned as if the group already used it. Another library's versions, such as
-"librdkafka/range", are candidates if the group's assignor is one of them, if a member of librdkafka
+"librdkafka/range", are candidates if the group's assignor is one of them, if a librdkafka member
 led last, or if the caller names them. An eager group's own assignor (`rounds.lists_eager`) is
 planned twice: for the present lists, and as if its members listed only this assignor.
 """
@@ -49,7 +49,8 @@ class Comparison(Frozen):
     """All candidates and the recommendation. `recommended` is None if no candidate is possible.
 
     `alone` is the group's own assignor as if all members listed only this one. It is None if the
-    group is not eager (`rounds.lists_eager`), or would never settle with this list.
+    group is not eager (`rounds.lists_eager`), would never settle with this list, is assigned to one
+    member by every assignor, or has an assignor that is not a candidate.
     """
 
     group: GroupSpec
@@ -118,7 +119,7 @@ class Comparison(Frozen):
 
     def rows(self) -> Iterator[tuple[str, Candidate]]:
         """Yields (label, candidate); `alone` follows the group's own assignor, and the label of the
-        recommended one ends with " <".
+        recommended candidate ends with " <".
         """
         for one in self.candidates:
             is_best = one.assignor == self.recommended and self._is_advice
@@ -196,15 +197,15 @@ def compare(
     assignors: Sequence[str] | None = None,
     engine: Engine = "rust",
 ) -> Comparison:
-    """Plans the changes with each of `assignors`; None means all that a leader may run.
+    """Plans the changes with each of `assignors`; None means those that the group may run.
 
     Without changes, this plans the next rebalance of the present group. The group runs the
     `assignor` in its line: if `leader_library` is librdkafka, librdkafka's assignors are compared,
-    too, but none of them replaces the group's own. The command `compare` first replaces it by that
-    of the leader's library: the first assignor in `plans_by_leader` that has a plan.
+    too, but none of them replaces the group's own. The command `compare` first replaces the group's
+    own by that of the leader's library: the first in `plans_by_leader` that has a plan.
 
-    Errors   GroupError at `changes[i]` for a change that does not fit the group; at `assignor` if
-             the group's own assignor is unknown, for example that of Kafka Streams; at
+    Errors   GroupError at `changes[i]` for a change that is a switch or does not fit the group; at
+             `assignor` if the group's own assignor is unknown, as that of Kafka Streams; at
              `assignors[i]` for another unknown name, or for an assignor that the group's kind can
              never run (`plans/group_kinds.py`); TypeError.
     """

@@ -34,9 +34,10 @@ class Migration(Frozen):
     that Java members with Kafka's default list need, because that list contains both. If
     `is_known`, client ids reveal the members' libraries, and `recipes` holds one for each library;
     else one for each library that could have sent the members' bytes (`client_library`). `recipes`
-    is empty if either assignor is custom. `dynamic_members` is the number of members that restart
-    with new ids. Static members keep their instance ids, and so their places in the order of
-    members.
+    is empty if either assignor is custom; it omits libraries without the consumer protocol if the
+    brokers assign, and those that refuse mixed lists if `old` is `new`. `dynamic_members` is the
+    number of members that restart with new ids. Static members keep their instance ids, and so
+    their places in the order of members.
     """
 
     old: str

@@ -17,8 +17,8 @@ member: even numbers of partitions are then not the aim. Loads are compared in t
 A built-in assignor is recommended only if every member may have it: if at least one of the clients
 that fit the member's client id, or else its bytes (`plans/clients.py`), has it. If the bytes fit
 only "kafka-python or aiokafka", both libraries must have it. `balanced` and `weighted` are
-recommended only if every member certainly runs one of the two Python libraries, which have the
-plug-ins.
+recommended only if all members certainly run Python libraries, which have the plug-ins, and no two
+certainly different ones.
 
 A group whose only member stays the only one keeps its assignor if the group settles with it.
 
@@ -135,8 +135,8 @@ def _why_not(group: GroupSpec, assignor: str) -> str:
 
 
 def _is_alike(group: GroupSpec, assignor: str) -> bool:
-    """Returns whether `assignor` may stand beside the group's own: it is of the same library or of
-    this project, or a plug-in replaces a Python library's class. `lacking_clients` says who has it.
+    """Returns whether `assignor` may replace the group's own: it is of the same library, of this
+    project, or Kafka's with another name than a Python library's class. See `lacking_clients`.
     """
     own = group.assignor or ""
     if library_of(assignor) == library_of(own):
@@ -151,7 +151,8 @@ def lacking_clients(group: GroupSpec, assignor: str) -> list[str]:
     """Returns the clients, in `CLIENTS`' order, of members that cannot have this assignor.
 
     A member cannot have it if every client that it may run lacks it. A member of an unknown Python
-    library cannot have it if one of the two lacks it. Any client may have a custom assignor.
+    library cannot have it if one of the two lacks it. Any client may have a custom assignor, or the
+    group's own. This project's own require a group for which `in_python` is True.
     """
     known = (*BUILT_IN, *PYTHON_LIBRARIES)
     name = bare(assignor)

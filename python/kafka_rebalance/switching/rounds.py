@@ -23,7 +23,7 @@ from kafka_rebalance.plans.playing import play_led
 from kafka_rebalance.plans.rounds import Round, lists_eager
 
 MOST_MEMBERS = 100
-"""A cooperative group with more members is not played: its figures are only lower bounds."""
+"""A cooperative or broker-assigned group with more members is not played: lower bounds only."""
 
 MOST_IN_PYTHON = 20_000
 """The product of members and partitions above which a Python library's class is not played."""
@@ -180,7 +180,7 @@ def remote_bounce(group: GroupSpec, new: str, engine: Engine) -> Bounce:
 
 
 def _most_named(counts: Mapping[str, int]) -> str:
-    """Returns the assignor that most members name; in a tie, uniform."""
+    """Returns the assignor that most members name; uniform in a tie, or if none is named."""
     most = [name for name, count in counts.items() if count == max(counts.values())]
     return most[0] if len(most) == 1 else BROKERS_DEFAULT
 

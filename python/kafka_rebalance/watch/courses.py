@@ -26,9 +26,8 @@ A topic that the second state lacks was deleted if a member still subscribes to 
 first state lacks was created if a member of the first state subscribed to it. Any other topic
 exists from the beginning, because a state contains only topics that members read or own.
 
-If there are more than `_MOST` changes, all changes of one kind become one change. All members leave
-together, then all topics change together, then all subscriptions; last, members join one after
-another, in the order of the second state.
+While there are more than `_MOST` changes, all changes of the next kind become one change, in the
+order above. Members that join in such a change do so in the order of the second state.
 
 Source   streams/CurrentAssignmentBuilder (Kafka 4.4.0); `coordinator/streams_group` implements all
          of it.
@@ -57,8 +56,8 @@ _MOST_APART = {2: 6, 3: 3}
 """Number of changes -> the most members of which `present_tasks` tries every subset."""
 
 _MOST = 4
-"""The largest number of changes that are tried in every order. 4 changes, of which several may
-happen at once, can happen in 75 ways.
+"""If there are more changes, those of one kind become one. 4 changes, of which several may happen
+at once, can happen in 75 ways.
 """
 
 _MOST_SIZES = 8
@@ -66,7 +65,7 @@ _MOST_SIZES = 8
 
 
 class BrokerState(NamedTuple):
-    """The fields of a group that changes edit; a member that has just joined has no generation."""
+    """The fields of a group that a change edits; a member that just joined has no generation."""
 
     members: tuple[Member, ...]
     topics: tuple[Topic, ...]
@@ -142,7 +141,7 @@ class _Courses(Frozen):
                 yield with_one_target(group, self.engine)
         except AssignorThrows:
             if len(self.edits) == 1:
-                raise  # with more changes, the course goes on: the broker has no new target so far
+                raise  # else a larger part plays this: the broker has no new target so far
 
 
 def present_tasks(
@@ -214,8 +213,9 @@ def epochs_of_changes(before: GroupSpec, after: GroupSpec, back: Mapping[str, st
 def _changes(
     before: GroupSpec, after: GroupSpec, back: Mapping[str, str]
 ) -> Iterator[tuple[BrokerState, tuple[Edit, ...]]]:
-    """Yields the state before all changes, and the changes; then, for each partition count that a
-    topic may have had in between, both again, with the growth to that count as the first change.
+    """Yields the state before all changes, and the changes. If these are fewer than `_MOST`, both
+    follow again for each partition count that a topic may have had in between, with the growth to
+    that count as the first change.
     """
     now = {back.get(one.member_id, one.member_id): one for one in after.members}
     members = (

@@ -18,11 +18,11 @@ A state is a description of the group between rebalances, or is read from a reco
 
 A broker-assigned group has neither a leader nor claims. It is compared with the owners at the end
 of each course of events between the two states (`courses.py`). If no course ends as the group did,
-the cause is unknown, or the epoch rose by more changes than the two states show: for example, a
-member joined and left.
+the cause is unknown, or not all courses were tried, or the epoch rose by more changes than the two
+states show: for example, a member joined and left.
 
-Differs  between descriptions, what the members sent is unknown, and a group that rebalanced twice
-         is compared with one rebalance. Records have neither limit.
+Differs  descriptions do not show what members sent, and two rebalances between them are judged as
+         one. Records have neither limit.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -108,7 +108,8 @@ def judged_rebalance(
     follows a single round, so it is compared with the plan's first round, not with its end. If the
     group `was_empty` between the states, all its members left and the present ones joined.
 
-    Errors   GroupError if the group runs an assignor that no plan knows, such as Kafka Streams'.
+    Errors   GroupError for `weighted`, and for an assignor that no plan knows, such as that of
+             Kafka Streams.
     """
     if after.assignor in FOREIGN:
         raise GroupError("assignor", unknown(after.assignor))

@@ -103,7 +103,7 @@ def pairs_of(topics: tuple[DescribedPartitions, ...]) -> tuple[TopicPartition, .
 
 
 def topics_of(topics: tuple[DescribedPartitions, ...]) -> tuple[str, ...]:
-    """Returns all topics' names if one has no partitions; else (), as partitions name them all."""
+    """Returns all topics' names if a topic has no partitions; else (): partitions name them all."""
     is_whole = all(one.partitions for one in topics)
     return () if is_whole else tuple(one.topic_name for one in topics)
 

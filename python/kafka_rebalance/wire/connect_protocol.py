@@ -46,7 +46,7 @@ class ConnectAssignment(Message):
 
 
 class ConnectMetadata(Message):
-    """A worker's metadata in JoinGroup. `assignment` is None in version 0, or if it has none."""
+    """A worker's metadata in JoinGroup. `assignment` is None in version 0, or if there is none."""
 
     url: str
     config_offset: int

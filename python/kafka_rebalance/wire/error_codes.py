@@ -83,12 +83,12 @@ _APPEND_ERRORS = {
 
 
 def of_append_error(error: ErrorCode) -> ErrorCode:
-    """Returns the error code of a JoinGroup or SyncGroup response after a failed append."""
+    """Returns the error code for a JoinGroup or SyncGroup response after a failed append."""
     return _APPEND_ERRORS.get(error, error)
 
 
 def of_operation_error(error: ErrorCode) -> ErrorCode:
-    """Returns the error code of responses to all other requests after a failed append.
+    """Returns the error code for responses to all other requests after a failed append.
 
     A NETWORK_EXCEPTION (from the verification of a transaction) becomes
     COORDINATOR_LOAD_IN_PROGRESS, because clients then retry without looking for a coordinator.

@@ -135,7 +135,7 @@ def encode_key(key: Key) -> bytes:
 
 
 def decode_value(key: Key, data: bytes | None) -> Value | None:
-    """Reads the value of a key; None for a tombstone and for an `OtherKey`. Errors: WireError."""
+    """Reads a key's value; returns None for a tombstone or an `OtherKey`. Errors: WireError."""
     if data is None or isinstance(key, OtherKey):
         return None
     version = read_version(data, "value", _VALUES)

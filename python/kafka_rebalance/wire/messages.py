@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The base classes of requests, responses, events and records; the event of a deadline."""
+"""The base classes of requests and responses; the event of a deadline; the states of groups."""
 
 from dataclasses import fields, is_dataclass
 from enum import Enum
@@ -12,16 +12,16 @@ from .error_codes import ErrorCode
 
 
 class Response(Message):
-    """A response of a coordinator; most have an `error_code` for the whole request."""
+    """A response from a coordinator; most have an `error_code` for the whole request."""
 
 
 class Request(Message):
-    """A request of a client or of another broker."""
+    """A request from a client or another broker."""
 
     response = Response
     """The class of the request's response."""
     handler = ("", "")
-    """The only type of group that handles the request, and the name of the method that does."""
+    """The only type of group that handles the request, and its method; "" if any type does."""
 
     def refused(self, error: ErrorCode) -> Response:
         """Returns the response that refuses the request with `error`."""

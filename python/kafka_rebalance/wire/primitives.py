@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The bytes of messages: numbers are big-endian, lengths are unsigned varints.
+"""Reads and writes the bytes of messages: big-endian numbers and unsigned varints.
 
 A length greater than the number of bytes left is an error, and no memory is reserved for it.
 """

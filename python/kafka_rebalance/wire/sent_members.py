@@ -39,8 +39,8 @@ def sent_member(
 ) -> Member:
     """Returns the member as `assignor` reads it; as in Kafka, unreadable user data are ignored.
 
-    `assignor` is Kafka's, or kafka-python/sticky, which reads user data that Kafka's class cannot
-    read.
+    `assignor` is one of Kafka's assignors, or kafka-python/sticky, which reads user data that
+    Kafka's class cannot read.
     """
     owned, in_user_data = subscription.owned_partitions, _NO_GENERATION
     user_data: UserData | None = None
@@ -127,7 +127,7 @@ def client_library(subscription: Subscription, assignor: str, client_id: str | N
 def leader_library(
     given: Iterable[AssignmentData | None], versions: Iterable[int | None]
 ) -> str | None:
-    """Returns the library whose assignor wrote the assignments; None if all of them are empty.
+    """Returns the library whose assignor wrote the assignments; None if there are none.
 
     Java writes its newest version and no user data. kafka-python and aiokafka write version 0 or 1
     and empty user data (0 bytes). librdkafka writes version 0 and copies the user data that the

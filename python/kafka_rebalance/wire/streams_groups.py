@@ -136,7 +136,7 @@ class DescribedTaskOffset(NamedTuple):
 
 
 class SentStreamsHeartbeat(Message):
-    """A heartbeat with all fields of its bytes; `heartbeat` has those the coordinator needs."""
+    """A heartbeat with all fields of its bytes; `heartbeat` holds those the coordinator needs."""
 
     group_id: str
     member_id: str

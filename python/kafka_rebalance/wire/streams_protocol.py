@@ -64,7 +64,7 @@ class SubscriptionInfo(NamedTuple):
     """The user data of a thread's subscription. `process_id` is two signed 64-bit numbers.
 
     `prev_tasks` and `standby_tasks` exist in versions 1 to 6, `offset_sums_by_subtopology` in
-    versions 7 to 9; the property `offset_sums` reads all of them.
+    versions 7 to 9; the method `offset_sums` reads all of them.
     """
 
     version: Int32 = LATEST_VERSION

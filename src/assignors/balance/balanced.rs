@@ -102,7 +102,7 @@ fn budget_of(text: &str) -> Option<Budget> {
 }
 
 impl Budget {
-    /// The number of assigned partitions that may be taken.
+    /// Returns the number of assigned partitions that may be taken.
     fn most_taken(self, partitions: i64) -> i64 {
         match self.is_percent {
             true => self.number * partitions / 100,

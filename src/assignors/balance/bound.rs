@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Mirror of `assignors/balance/bound.py`: proves lower bounds of the greatest level. A member's
+//! Mirror of `assignors/balance/bound.py`: proves lower bounds for the greatest level. A member's
 //! level is how full it is.
 
 use super::levels::cut;
@@ -7,7 +7,7 @@ use super::weights::{Level, Loads, Part, Place};
 use crate::group::lists::ascending;
 use crate::group::model::NOBODY;
 
-/// The least level at which all weights would fit if partitions could be divided.
+/// Returns the least level at which all weights would fit if partitions could be divided.
 pub fn area(loads: &Loads) -> Level {
     let classes = &loads.classes;
     let mut supply = vec![0; classes.topics.len()];
@@ -60,8 +60,8 @@ fn least(mut low: Level, mut high: Level, fits: impl Fn(Level) -> bool) -> Level
     low
 }
 
-/// For each of `loads.parts`: the level of the subscriber with the largest capacity if this
-/// subscriber has no other partition.
+/// Returns, for each of `loads.parts`, the level of the subscriber with the largest capacity if
+/// this subscriber has no other partition.
 pub fn alone(loads: &Loads) -> Vec<Level> {
     let strongest = |of: &Vec<u32>| {
         let pools = of.iter().filter_map(|&q| loads.pools[q as usize].first());
@@ -155,8 +155,8 @@ pub fn shed(loads: &Loads, owned: &[Owned], level: Level, most: usize) -> Option
     Some(gone)
 }
 
-/// The least level, at least `low`, that no owner exceeds after owners give up at most `budget`
-/// partitions.
+/// Returns the least level, at least `low`, that no owner exceeds after owners give up at most
+/// `budget` partitions.
 pub fn within_budget(loads: &Loads, owned: &[Owned], budget: usize, low: Level) -> Level {
     let fits = |level| shed(loads, owned, level, budget).is_some();
     if fits(low) {

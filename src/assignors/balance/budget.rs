@@ -229,8 +229,8 @@ impl Loads {
         self.after(None, self.taken(), self.squares()).0
     }
 
-    /// Returns the curve's point at `k`, with this bound, and its loads: those after `step`, or the
-    /// present ones.
+    /// Returns the curve's point at `k`, with this bound, and the point's loads: those after
+    /// `step`, or the present ones.
     fn after(&self, step: Option<&Step>, k: i64, bound: i64) -> (CurvePoint, Vec<i64>) {
         let mut loads = self.loads.clone();
         if let Some(step) = step {
@@ -247,8 +247,8 @@ impl Loads {
         (point, loads)
     }
 
-    /// The step with the largest gain per taken partition; of equal steps, one that takes few
-    /// partitions.
+    /// Returns the step with the largest gain per taken partition; of equal steps, one that takes
+    /// few partitions.
     fn steepest(&self) -> Option<Step> {
         let open = self.loads.iter().filter(|&&x| x < self.cap);
         let most_gain = self.greatest() - open.min()? - 1;
@@ -273,7 +273,7 @@ impl Loads {
         }
     }
 
-    /// For each t up to `most`: the step with the largest gain among those that take t partitions.
+    /// Returns, for each t up to `most`, the step with the largest gain that takes t partitions.
     fn steps(&self, most: i64) -> BTreeMap<i64, Step> {
         if most < 1 {
             return BTreeMap::new();
@@ -386,7 +386,7 @@ impl Loads {
         self.flow.set_room(self.gain[m], room, 2 * load + 1);
     }
 
-    /// Sends all flow that waits at the start, raises the loads, and returns the amount.
+    /// Sends as much of the flow at the start as fits, raises the loads, and returns the amount.
     fn send(&mut self) -> i64 {
         let most = self.flow.potential.iter().copied().max();
         self.flow.potential[START as usize] = most.unwrap_or(0);
@@ -403,7 +403,7 @@ impl Loads {
     }
 }
 
-/// The owners of a topic class's partitions, in order, each with the number that it owns.
+/// Returns the owners of a topic class's partitions, in order, each with the number that it owns.
 fn held(classes: &Classes, class: usize, place: &[u32]) -> Vec<(MemberId, i64)> {
     let of_topic = |&t: &u32| {
         let (start, end) = (classes.base[t as usize], classes.base[t as usize + 1]);

@@ -111,14 +111,14 @@ fn in_order(group: &GroupSpec) -> Vec<MemberId> {
     order
 }
 
-/// The topics of a member's subscription that have partitions, sorted, without duplicates.
+/// Returns the topics of a member's subscription that have partitions, sorted, without duplicates.
 fn existing(group: &GroupSpec, member: MemberId) -> Vec<TopicId> {
     let subscription = group.subscription(member).iter().copied();
     ascending(subscription.filter(|&t| group.topics[t as usize].partitions > 0))
 }
 
-/// The owners of partitions (without NOBODY), each with the number that it owns. `place` is the
-/// inverse of `Classes::order`, in which the owners are listed.
+/// Returns the owners of partitions (without NOBODY), each with the number that it owns. `place` is
+/// the inverse of `Classes::order`, in which the owners are listed.
 pub fn counted(owners: impl Iterator<Item = MemberId>, place: &[u32]) -> Vec<(MemberId, i64)> {
     let mut owners: Vec<MemberId> = owners.filter(|&m| m != NOBODY).collect();
     owners.sort_unstable_by_key(|&m| place[m as usize]);
@@ -126,8 +126,8 @@ pub fn counted(owners: impl Iterator<Item = MemberId>, place: &[u32]) -> Vec<(Me
     runs.map(|run| (run[0], run.len() as i64)).collect()
 }
 
-/// Finds the owner of each partition. As in KIP-341, the claim of the newest generation is
-/// believed; if the newest generation has two claims, neither is.
+/// Finds the owner of each partition: as in KIP-341, the member with the newest claim, if no other
+/// claim has an equal generation and the member subscribes to the topic.
 fn owners(group: &GroupSpec, topics_of: &[Vec<TopicId>]) -> (Vec<u32>, Vec<MemberId>) {
     let base = offsets(group.topics.iter().map(|topic| topic.partitions));
     let total = base[group.topics.len()];

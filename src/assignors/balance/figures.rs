@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Mirror of `assignors/balance/figures.py`: how good an answer of `balanced` or
-//! `weighted` is.
+//! Mirror of `assignors/balance/figures.py`: how good an answer from `balanced` or `weighted` is.
 
 use super::balanced::{Objective, spreads_exactly};
 use super::classes::{Classes, NO_CLASS};
@@ -10,7 +9,7 @@ use crate::group::model::{NOBODY, quoted};
 use crate::group::ownership::Assignment;
 use crate::group::spec::GroupSpec;
 
-/// The moves that an assignment makes, and how it spreads topics.
+/// The moves of an assignment, its partitions in rack, and how it spreads topics.
 pub struct Counts {
     taken: u64,
     moves: u64,
@@ -103,7 +102,7 @@ fn pairs(count: u64) -> u64 {
     count * count.saturating_sub(1) / 2
 }
 
-/// The least possible `topic_pairs`: each topic is spread evenly, as if it were the only one.
+/// Returns the least possible `topic_pairs`: each topic spread as evenly as if it were alone.
 fn least_pairs(group: &GroupSpec, classes: &Classes) -> u64 {
     let topics = group.topics.iter().zip(&classes.class_of_topic);
     let spread = topics.filter(|&(_, &c)| c != NO_CLASS).map(|(topic, &c)| {

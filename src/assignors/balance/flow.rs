@@ -104,7 +104,7 @@ impl Flow {
         farthest != UNREACHED
     }
 
-    /// By node: whether more flow can reach it from `source` along tight arcs.
+    /// Returns, by node, whether more flow can reach it from `source` along tight arcs.
     pub fn reachable(&self, source: u32) -> Vec<bool> {
         let level = self.levels(source);
         level.into_iter().map(|level| level != UNREACHED).collect()
@@ -143,7 +143,7 @@ impl Flow {
         self.room[arc] > 0 && self.reduced(arc) == 0
     }
 
-    /// By node: its distance from the source, in tight arcs that have room.
+    /// Returns each node's distance from the source, in tight arcs that have room.
     fn levels(&self, source: u32) -> Vec<i64> {
         let mut level = vec![UNREACHED; self.potential.len()];
         level[source as usize] = 0;

@@ -91,15 +91,15 @@ impl Lots {
         }
     }
 
-    /// The lots of a level, ascending.
+    /// Returns the lots of a level, ascending.
     pub fn of_level(&self, level: &ClassLevel) -> Vec<u32> {
         let of_class = |&c: &u32| self.of_class[c as usize].iter().copied();
         level.topics.iter().flat_map(of_class).collect()
     }
 }
 
-/// Returns the numbers of the racks by rack id, and by member. A rack without a member has
-/// `NO_RACK`; all racks have it if `racks` is false.
+/// Returns the numbers of the racks by rack id, and by member. A rack without a member gets
+/// `NO_RACK`; so do all racks if `racks` is false.
 fn numbered_racks(group: &GroupSpec, racks: bool) -> (Vec<Rack>, Vec<Rack>) {
     let mut ids = ascending(group.members.iter().filter_map(|m| m.rack));
     ids.sort_by(|&a, &b| compare_names(group.rack_names[a as usize], group.rack_names[b as usize]));
@@ -135,7 +135,7 @@ pub struct HubMembers {
     lots: Vec<u32>,
 }
 
-/// The hubs of a level's lots, in the order in which they hand out partitions.
+/// Returns the hubs of a level's lots, in the order in which they hand out partitions.
 pub fn hub_members(
     classes: &Classes,
     lots: &Lots,
@@ -325,7 +325,7 @@ fn handed(flow: &Flow, hub: &HubMembers, into: &[(u32, usize)], out: &[usize]) -
     HandedOut { wanted, lots }
 }
 
-/// The smallest number of partitions that their owners lose if all levels are reached.
+/// Returns the smallest number of partitions that their owners lose if all levels are reached.
 pub fn fewest_taken(group: &GroupSpec, classes: &Classes, best: &[ClassLevel]) -> i64 {
     let lots = Lots::of(group, classes, false, false);
     let moves = best

@@ -34,7 +34,7 @@ pub struct Handed {
     pub count: Vec<u64>,
 }
 
-/// Assigns the partitions that no member has: the heaviest first, each to the subscriber with the
+/// Assigns the partitions that no member holds: the heaviest first, each to the subscriber with the
 /// lowest level afterwards. Partitions without weight go to the member with the fewest partitions.
 pub fn hand_out(loads: &Loads, places: &mut [Place], effort: &Effort) -> Handed {
     let mut load = vec![0; loads.factor.len()];
@@ -92,14 +92,14 @@ pub fn hand_out(loads: &Loads, places: &mut [Place], effort: &Effort) -> Handed 
     Handed { load, count }
 }
 
-/// Which members share topics: found when a step asks for it, and shared by all starts.
+/// Which members share topics: computed when a step first needs it, and shared by all starts.
 pub struct Reach {
     near: Vec<OnceCell<Near>>,
     /// A bit for each class of topics that a pool reads.
     bits: Vec<OnceCell<Vec<u64>>>,
 }
 
-/// The pools that read a topic of a pool; a pool of one member is listed as this member.
+/// The pools that share a topic with one pool; a pool of one member is listed as this member.
 #[derive(Clone, Default)]
 struct Near {
     members: Vec<Place>,
@@ -141,8 +141,8 @@ impl Reach {
     }
 }
 
-/// A partition that a member has. The class of its topic stands beside it, because a search looks
-/// at the classes of all partitions and at nothing else of most.
+/// A partition that a member holds, with the class of its topic: of most partitions, a search looks
+/// only at the class.
 #[derive(Clone, Copy)]
 struct Held {
     part: Part,
@@ -201,8 +201,8 @@ struct Search {
     /// target; its cost; the level), and the partitions that change, and the other member.
     rank: (Level, i64, Level),
     step: Option<(Part, Option<Part>, Place)>,
-    /// How many partitions of m, the first ones of its list, are so heavy that a step with one of
-    /// them can be better than the best so far.
+    /// The number of partitions, from the start of m's list, that are so heavy that a step with one
+    /// of them can be better than the best so far.
     heavy: usize,
 }
 
@@ -213,7 +213,7 @@ impl Search {
 }
 
 impl<'s> State<'s> {
-    /// `handed` holds the loads and counts that these places produce.
+    /// Makes the state; `handed` holds the loads and counts that these places produce.
     pub fn new(
         loads: &'s Loads,
         reach: &'s Reach,
@@ -251,7 +251,7 @@ impl<'s> State<'s> {
         state
     }
 
-    /// The greatest level and its member.
+    /// Returns the greatest level and its member.
     pub fn fullest(&self) -> (Level, Place) {
         let &(level, Reverse(m)) = self.tops.peek().expect("a group to decide has members");
         (level, m)
@@ -299,7 +299,7 @@ impl<'s> State<'s> {
         }
     }
 
-    /// The change of the number of taken partitions if `to` gets the sender's partition.
+    /// Returns the change in the number of taken partitions if `to` gets the sender's partition.
     fn cost(&self, i: Part, sender: Place, to: Place) -> i64 {
         match self.loads.owner[i as usize] {
             NOBODY => 0,
@@ -307,9 +307,9 @@ impl<'s> State<'s> {
         }
     }
 
-    /// Finds the least full members that read a topic of m: a few of each pool. Each is
-    /// a number that sorts by level, then by member (the last `bits`). A level has up to 106 of its
-    /// 128 bits, so 22 remain for the member. With more than 4 million members, the order of the
+    /// Finds the least full members that read a topic of m: a few from each pool. Each is a number
+    /// that sorts by level, then by member (the last `bits`). A level has up to 106 of its 128
+    /// bits, so 22 remain for the member. With more than 4 million members, the order of the
     /// members could differ from the order in the Python reference.
     fn partners(&self, m: Place, bits: u32, found: &mut Vec<u128>) {
         let loads = self.loads;
@@ -349,7 +349,7 @@ impl<'s> State<'s> {
         })
     }
 
-    /// Finds the best step with one of these partners, the least full ones first.
+    /// Tries steps with these partners, the least full first, until the search has ended.
     fn steps_with(&self, partners: &[u128], bits: u32, search: &mut Search, lists: &mut Lists) {
         for &partner in partners {
             if search.has_ended() {
@@ -395,7 +395,7 @@ impl<'s> State<'s> {
                 (search.rank, search.step) = (rank, Some((give, back, other)));
             }
         };
-        // The partitions given are ever lighter, so `at` never falls.
+        // No given partition is heavier than the one before, so `at` never falls.
         let mut at = 0;
         for &give in gives {
             let cost = self.cost(give, m, other);
@@ -406,7 +406,7 @@ impl<'s> State<'s> {
             let Some(least) = Level::from(given).checked_sub(ideal) else {
                 continue;
             };
-            // The partitions of `back` next to the weight that makes both members equally full.
+            // Look at the partitions of `back` next to the weight that makes both equally full.
             while at < back.len() && Level::from(weight(back[at])) > least {
                 at += 1;
             }
@@ -428,7 +428,8 @@ impl<'s> State<'s> {
         search.heavy = heavy.partition_point(|held| weight(held.part) >= least);
     }
 
-    /// Takes load from the fullest member until no level is above `target`, or no step helps.
+    /// Takes load from the fullest member until no level exceeds `target`, no step helps, or no
+    /// effort is left.
     pub fn improve(&mut self, target: Level, budget: usize) {
         let (mut partners, mut later, mut lists) = (Vec::new(), Vec::new(), Lists::default());
         let bits = u64::BITS - self.loads.factor.len().leading_zeros();

@@ -276,7 +276,7 @@ impl<'s> Stage<'s> {
         let mut found = self.best(self.starts(&kept, even), self.budget);
         let level = self.above(found.greatest);
         if found.greatest < level && (is_free || self.target < found.greatest) {
-            // From here on, the best level found is the target instead of the bound.
+            // From here on, the best level found determines the target, instead of the bound.
             self.target = level;
             let again = std::iter::once(found.places).chain(self.starts(&kept, even));
             found = self.best(again, self.budget);
@@ -318,7 +318,7 @@ impl<'s> Stage<'s> {
         })
     }
 
-    /// Returns the best assignment that steps from these starts reach.
+    /// Returns the best assignment found from these starts and, in small groups, by `search_whole`.
     fn best(&self, starts: impl Iterator<Item = Vec<Place>>, budget: usize) -> Found {
         let (loads, target) = (self.loads, self.target);
         let total = loads.parts.len();
@@ -402,7 +402,8 @@ impl<'s> Stage<'s> {
         self.greatest(&load)
     }
 
-    /// Improves the result until a search finds nothing better; then the result is exact.
+    /// Improves the result until a search finds nothing better. The result is then exact if it is
+    /// above the target and the search was not cut short.
     fn search_whole(&self, found: &mut Found, budget: usize, least_taken: usize) {
         let nodes = MOST_NODES.min(self.effort.0.get());
         let effort = Effort(Cell::new(nodes));

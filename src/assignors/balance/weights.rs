@@ -121,7 +121,7 @@ impl Loads {
         Level::from(load) * Level::from(self.factor[member as usize])
     }
 
-    /// The largest load with which the member does not exceed the level.
+    /// Returns the largest load with which the member does not exceed the level.
     pub fn room(&self, member: Place, level: Level) -> u64 {
         let room = level / Level::from(self.factor[member as usize]);
         room.try_into().unwrap_or(u64::MAX)
@@ -141,7 +141,7 @@ impl Loads {
         self.parts.iter().filter(taken).count()
     }
 
-    /// The loads that remain if the members in `gone` keep exactly their partitions in `places`.
+    /// Returns the loads that remain if the members in `gone` keep their partitions in `places`.
     pub fn without(&self, gone: &[bool], places: &[Place]) -> Self {
         let is_gone = |m: Place| m != NOBODY && gone[m as usize];
         let parts = self.parts.iter().copied();
@@ -155,7 +155,7 @@ impl Loads {
         }
     }
 
-    /// The member at a place, as its index in the group.
+    /// Returns the member at a place, as its index in the group.
     pub fn member(&self, place: Place) -> MemberId {
         self.classes.order[place as usize]
     }
@@ -165,7 +165,7 @@ impl Loads {
 /// number.
 type Sorted = (Reverse<u64>, u32, TopicPartition);
 
-/// The partitions that have a reader, and the number of low bits that all weights lose.
+/// Returns the partitions that have a reader, and the number of low bits that all weights lose.
 fn sorted_partitions(group: &GroupSpec, classes: &Classes) -> (Vec<Sorted>, u32) {
     let raw = weights(group);
     let read = |t: &usize| classes.class_of_topic[*t] != NO_CLASS;
@@ -184,7 +184,7 @@ fn sorted_partitions(group: &GroupSpec, classes: &Classes) -> (Vec<Sorted>, u32)
     (found, shift)
 }
 
-/// By declared topic: the weights of its partitions, in millionths.
+/// Returns, by declared topic, the weights of the topic's partitions, in millionths.
 fn weights(group: &GroupSpec) -> Vec<Vec<u128>> {
     let topics = &group.topics[..group.declared];
     let known = |topic: &Topic| -> Vec<u128> {

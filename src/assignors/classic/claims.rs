@@ -75,7 +75,7 @@ impl<'g, 'a> Claims<'g, 'a> {
         start..start + self.group.topics[topic as usize].partitions
     }
 
-    /// The id of a claimed partition; None if its topic does not exist or has no subscriber.
+    /// Returns a claimed partition's id; None if its topic does not exist or has no subscriber.
     pub fn id(&self, tp: TopicPartition) -> Option<PartitionId> {
         let start = self.base[tp.topic as usize];
         if start == u32::MAX {
@@ -87,8 +87,8 @@ impl<'g, 'a> Claims<'g, 'a> {
         }
     }
 
-    /// All partitions that a member claims, including claims that are not believed; none of topics
-    /// that do not exist or have no subscriber.
+    /// Returns all partitions that a member claims, believed or not, except those of topics that do
+    /// not exist or have no subscriber.
     pub fn sent(&self, member: MemberId) -> impl Iterator<Item = PartitionId> + '_ {
         let partitions = self.sent.partitions(self.group, member);
         partitions.iter().filter_map(|&tp| self.id(tp))
@@ -164,8 +164,8 @@ pub fn settle<'g, 'a>(
     for i in 0..claims.members.len() {
         let m = claims.members[i];
         let topics = group.subscription(m);
-        // 3. Compare the list with the reference: the topics of the first non-empty list. No
-        // list needs a test if it equals the previous member's, and that was tested. The first list
+        // 3. Compare the list with the reference: the topics of the first non-empty list. No list
+        // needs a test if the previous member has an equal list that was tested. The first list
         // itself is not tested, although it may repeat a topic.
         let same = i > 0 && group.same_subscription(claims.members[i - 1], m);
         if reference.is_empty() {
@@ -327,7 +327,7 @@ fn user_data_generation(member: &Member) -> i32 {
     generation.or(member.generation_id).unwrap_or(NO_GENERATION)
 }
 
-/// The generation in the subscription's own field; a negative number means no generation.
+/// Returns the generation in the subscription's own field; a negative number means no generation.
 fn field_generation(member: &Member) -> i32 {
     if member.as_sent.version() < 2 {
         return NO_GENERATION;

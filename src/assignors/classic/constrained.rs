@@ -181,7 +181,7 @@ impl<'c, 'g, 'a> Build<'c, 'g, 'a> {
         let mut unassigned = self.assign_whole_rounds(unassigned).iter();
         // Kafka gives one partition to each short member in turn, again and again; a member that
         // reaches `least` leaves the circle. Other members keep their order, so whole rounds over a
-        // list of the members that are still short have an equal result.
+        // list of the members that are still short lead to the same result.
         while !self.short.is_empty() {
             let mut still_short = Vec::with_capacity(self.short.len());
             for member in std::mem::take(&mut self.short) {
@@ -249,9 +249,9 @@ impl<'c, 'g, 'a> Build<'c, 'g, 'a> {
 /// Returns the partitions that are not kept, in the order of `topics`, as runs of ids.
 ///
 /// Kafka walks through all partitions and the sorted kept ones together. A kept partition that does
-/// not exist (a ghost) stops the walk, and all partitions after it count as not kept. A ghost
-/// sorts after its topic's existing partitions, so the walk stops at the end of the first topic
-/// that has a kept ghost. Up to there, a partition counts as kept if it is among the kept ones.
+/// not exist (a ghost) stops the walk, and all partitions after it count as not kept. A ghost sorts
+/// after its topic's existing partitions, so the walk stops at the end of the first topic that has
+/// a kept ghost. Up to there, a partition counts as kept if a member kept it.
 pub fn without_kept(claims: &Claims, topics: &[TopicId], kept: &Lists) -> Vec<Range<PartitionId>> {
     let mut is_kept = vec![false; claims.numbered()];
     let mut has_ghost = vec![false; claims.group.topics.len()];

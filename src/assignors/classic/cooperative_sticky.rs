@@ -59,8 +59,8 @@ fn take_out(claims: &Claims, lists: &mut Lists, transferring: &[(PartitionId, Me
 }
 
 /// Finds the partitions that one member claims but does not get, and that another member gains.
-/// Returns each of them with the member that gains it; with several entries, if several members do.
-/// The entries have the `order` of the members in the answer's map.
+/// Returns each of them with the member that gains it, once for each such member. The entries are
+/// in the `order` of the members in the answer's map.
 fn transferring(
     claims: &Claims,
     assignment: &Lists,

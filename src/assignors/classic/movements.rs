@@ -29,8 +29,8 @@ pub struct Movements {
 }
 
 impl Movements {
-    /// The partition that Kafka moves instead of `tp`: one of the same topic that moved from
-    /// `destination` to the first owner of `tp`. If there is none, `tp` itself.
+    /// Returns the partition that Kafka moves instead of `tp`: one of the same topic that moved
+    /// from `destination` to the first owner of `tp`. If there is none, `tp` itself.
     pub fn actual(
         &self,
         tp: TopicPartition,

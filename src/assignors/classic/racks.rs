@@ -15,8 +15,8 @@ pub struct Racks {
     members_near: Vec<u32>,
 }
 
-/// Whether racks affect the assignment; takes the racks of members, and those of partitions, each
-/// list ascending.
+/// Whether racks affect the assignment. Takes the members' racks and, for each partition, the list
+/// of its racks, ascending.
 pub fn racks_matter<'r>(
     mut of_members: impl Iterator<Item = &'r RackId>,
     mut of_partitions: impl Iterator<Item = &'r Vec<RackId>> + Clone,
@@ -55,7 +55,7 @@ impl Racks {
         !self.of_member.is_empty()
     }
 
-    /// The member's rack; None if it has none, or if racks are not active.
+    /// Returns the member's rack; None if it has none, or if racks are not active.
     pub fn of_member(&self, member: MemberId) -> Option<RackId> {
         self.of_member.get(member as usize).copied().flatten()
     }
@@ -81,8 +81,8 @@ impl Racks {
         self.of_member(member).is_some() && !self.near(member, id)
     }
 
-    /// The index of the first member near the partition. The search begins at index `start` and,
-    /// after the last member, continues with the first.
+    /// Returns the index of the first member near the partition. The search begins at index `start`
+    /// and, after the last member, continues with the first.
     pub fn next_near<'m>(
         &self,
         id: PartitionId,

@@ -41,8 +41,8 @@ pub fn assign(group: &GroupSpec) -> Assignment {
     Assignment::of_lists(&assignment)
 }
 
-/// Step 3 if step 2 was not needed. Every member in order takes its whole share at once. So each
-/// member's number of partitions is known in advance, and each run of partitions is written
+/// Runs step 3 if step 2 was not needed. Every member in order takes its whole share at once. So
+/// each member's number of partitions is known in advance, and each run of partitions is written
 /// directly into the answer. If the share is 0, only members that get an extra partition are
 /// visited.
 fn assign_runs(group: &GroupSpec, topics: &[TopicShare]) -> Assignment {
@@ -85,7 +85,7 @@ pub struct TopicShare<'s> {
 }
 
 impl<'s> TopicShare<'s> {
-    /// The state of a topic before its assignment. `subscribers` are in order and not empty;
+    /// Makes the state of a topic before its assignment. `subscribers` are in order and not empty;
     /// `any_rack` is true if any member of the group has a rack.
     pub fn of(
         group: &GroupSpec,
@@ -125,12 +125,12 @@ impl<'s> TopicShare<'s> {
         self.taken = vec![0; self.subscribers.len()];
     }
 
-    /// The number of partitions that a subscriber gets if step 2 assigned none.
+    /// Returns the number of partitions that a subscriber gets if step 2 assigned none.
     fn whole_share(&self, position: usize) -> u32 {
         (self.share + usize::from(position < self.extras)) as u32
     }
 
-    /// The subscribers that get at least one partition if step 2 assigned none.
+    /// Returns the subscribers that get at least one partition if step 2 assigned none.
     fn takers(&self) -> &[MemberId] {
         let count = if self.share > 0 {
             self.subscribers.len()
@@ -231,8 +231,8 @@ fn assign_with_racks(topics: &mut [TopicShare], assignment: &mut [Vec<TopicParti
     }
 }
 
-/// Assigns the partitions of the topics at the places `together` to the subscribers at the
-/// positions `waiting`.
+/// Gives each partition, in all topics at the indices `together`, to the first of the subscribers
+/// at the positions `waiting` that fits by rack and has room in each topic. Skips it if none does.
 pub fn assign_co_partitioned(
     topics: &mut [TopicShare],
     together: &[usize],

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Mirror of `subscriptions.py`: the order in which a leader visits topics. And the subscribers of
+//! Mirror of `subscriptions.py`: the order in which a leader visits topics; also the subscribers of
 //! each topic, and a table of who subscribes to what.
 
 use std::borrow::Cow;
@@ -8,7 +8,7 @@ use crate::group::model::{MemberId, TopicId};
 use crate::group::spec::GroupSpec;
 use crate::java::order::hash_order;
 
-/// Subscribed topics that have partitions, in the order of the leader's HashMap.
+/// Returns the subscribed topics with partitions, in the order of the leader's HashMap.
 pub fn topics_in_order(group: &GroupSpec) -> Vec<TopicId> {
     let ranks = group.topic_ranks();
     let mut seen = vec![false; group.topics.len()];
@@ -130,13 +130,13 @@ impl Subscribers {
         }
     }
 
-    /// The subscribers of a topic; a member that lists the topic twice appears twice.
+    /// Returns the subscribers of a topic; a member that lists the topic twice appears twice.
     pub fn to(&self, topic: TopicId) -> &[MemberId] {
         let (start, end) = self.of_topic[topic as usize];
         &self.members[start as usize..end as usize]
     }
 
-    /// The subscribers of a topic; each appears once.
+    /// Returns the subscribers of a topic; each appears once.
     pub fn distinct(&self, topic: TopicId) -> Cow<'_, [MemberId]> {
         let members = self.to(topic);
         if !self.doubled[topic as usize] {

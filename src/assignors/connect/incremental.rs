@@ -64,7 +64,7 @@ struct Leader<'a> {
     memory: Memory,
 }
 
-/// Computes one round. `connectors` and `workers` hold the names of this round's numbers.
+/// Computes one round. `connectors` and `workers` hold the names for this round's numbers.
 pub fn handle(
     memory: &Memory,
     spec: &ConnectSpec,
@@ -157,7 +157,7 @@ fn combined<'w>(works: impl Iterator<Item = &'w Work>) -> Work {
     all
 }
 
-/// The part of `running` that is also in `gone`, in the order of a HashSet of all of `running`.
+/// Returns the part of `running` that is in `gone`, in the order of a HashSet of all of `running`.
 fn running_of(names: &Names, running: &Work, gone: &Work) -> Work {
     if running.within(gone).is_empty() {
         return Work::default(); // an empty list needs no order
@@ -269,7 +269,7 @@ impl Leader<'_> {
         }
     }
 
-    /// By worker: the work above its share, which it has to stop.
+    /// Returns, by worker, the work above its share, which the worker has to stop.
     fn surplus(&self, target: &Work) -> Vec<Work> {
         let mut surplus = vec![Work::default(); self.workers.len()];
         if target.is_empty() || self.workers.iter().all(|worker| worker.work.is_empty()) {
@@ -331,7 +331,7 @@ impl Leader<'_> {
     }
 }
 
-/// By worker: how many connectors (or tasks) it has to stop; `held` is how many each worker runs.
+/// Returns how many connectors (or tasks) each worker has to stop; `held` is how many each runs.
 fn above_share(held: &[usize], total: usize) -> Vec<usize> {
     let share = total / held.len();
     let mut extras = total % held.len();
@@ -378,8 +378,8 @@ fn deal<T: Copy>(workers: &mut [Worker], new: &[T], held: impl Fn(&mut Worker) -
     }
 }
 
-/// The back-off in milliseconds after `rounds` successive rounds with work to revoke; at most
-/// `max_delay_ms`.
+/// Returns the back-off in milliseconds after `rounds` successive rounds with work to revoke; at
+/// most `max_delay_ms`.
 pub fn backoff_ms(rounds: i64, max_delay_ms: i64) -> i64 {
     let first = max_delay_ms.min(1);
     if max_delay_ms <= first {

@@ -81,7 +81,7 @@ impl<'a> Names<'a> {
 }
 
 /// Returns the entries in the order of Java's `new HashSet(list)`. Connector ranks and task ids
-/// have the order of their names, which breaks ties.
+/// sort as their names do, which breaks ties.
 fn in_hash_order<T: Ord + Copy>(list: &[T], hash: impl Fn(T) -> u32) -> Vec<T> {
     let hashes: Vec<u32> = list.iter().map(|&one| hash(one)).collect();
     let tie = |a: u32, b: u32| list[a as usize].cmp(&list[b as usize]);
@@ -127,7 +127,7 @@ impl Work {
         }
     }
 
-    /// The work that is not in `other`; both must be sorted.
+    /// Returns the work that is not in `other`; both must be sorted.
     pub fn minus(&self, other: &Self) -> Self {
         Self {
             connectors: minus(&self.connectors, &other.connectors),
@@ -135,7 +135,7 @@ impl Work {
         }
     }
 
-    /// The work that is not in `other`; only `other` must be sorted.
+    /// Returns the work that is not in `other`; only `other` must be sorted.
     pub fn without(&self, other: &Self) -> Self {
         Self {
             connectors: without(&self.connectors, &other.connectors),
@@ -143,7 +143,7 @@ impl Work {
         }
     }
 
-    /// The work that is also in `other`, which must be sorted.
+    /// Returns the work that is also in `other`, which must be sorted.
     pub fn within(&self, other: &Self) -> Self {
         Self {
             connectors: within(&self.connectors, &other.connectors),

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Builds the targets that `homogeneous.rs` changes. The order of Java's hash maps usually follows
-//! from a sort of the partitions by slot, which is much faster than building the maps. They are
+//! from a sort of the partitions by slot, which is much faster than building the maps. Maps are
 //! built only where the two orders could differ.
 
 use super::targets::{Target, View, append_target, by_topic};
@@ -137,7 +137,7 @@ impl<'v, 'g, 'a> Changed<'v, 'g, 'a> {
         runs.iter().try_for_each(|run| run.append(list))
     }
 
-    /// The topics of the m-th member's present target, in its order; no run has `gained` yet.
+    /// Returns the m-th member's present target by topic, in order; no run has `gained` yet.
     fn runs(&self, m: usize, mut keeps: usize) -> Vec<Run<'v>> {
         let run = |(topic, present): (TopicId, &'v [u32])| {
             let is_subscribed = self.subscribed[topic as usize];

@@ -23,8 +23,8 @@ pub fn assign(view: &View, assignor: &str) -> Result<Assignment, GroupError> {
     builder.assign_rest();
     builder.balance();
     let mut answer = view.answer(&builder.targets);
-    // Else each partition of a subscribed topic has one owner, a subscriber: there are no
-    // anomalies.
+    // If no partition is owned twice, each partition of a subscribed topic has one owner, a
+    // subscriber: there are no anomalies.
     if builder.owned_twice {
         answer.find_anomalies(view.group, false);
     }

@@ -71,7 +71,7 @@ pub fn assign(view: &View, assignor: &str) -> Result<Assignment, GroupError> {
         let targets = members.map(|i| Some(changed.target(i, &change(i)?)));
         view.answer(&targets.collect::<Vec<_>>())
     };
-    // If the targets are sound, each member keeps existing partitions that nobody else has, of
+    // If the targets are sound, each member keeps existing partitions that nobody else holds, of
     // topics to which all subscribe, and each other partition was given once: there are no
     // anomalies.
     if !are_sound {

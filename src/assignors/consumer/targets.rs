@@ -70,7 +70,7 @@ pub struct Ids {
 }
 
 impl Ids {
-    /// Checks that each topic in the group's list, and each owned topic, has an id.
+    /// Reads the ids; an error if a topic in the group's list, or an owned topic, has no id.
     pub fn of(group: &GroupSpec, assignor: &str) -> Result<Self, GroupError> {
         for (i, topic) in group.topics[..group.declared].iter().enumerate() {
             if topic.topic_id.is_none() {
@@ -197,7 +197,7 @@ impl<'g, 'a> View<'g, 'a> {
         self.group.topics[topic as usize].partitions
     }
 
-    /// The present target of the m-th member, in the order of its hash map.
+    /// Returns the present target of the m-th member, in the order of its hash map.
     pub fn present(&self, m: usize) -> impl Iterator<Item = (TopicId, &[u32])> {
         let runs = &self.present.runs[self.members[m].runs.clone()];
         let partitions = &self.present.partitions;
@@ -205,8 +205,8 @@ impl<'g, 'a> View<'g, 'a> {
             .map(|run| (run.topic, &partitions[run.start..run.end]))
     }
 
-    /// A copy of the m-th member's present target, which an assignor may change. Its map and its
-    /// sets may have other orders than in the original.
+    /// Returns a copy of the m-th member's present target, which an assignor may change. The map
+    /// and the sets may have other orders in the copy.
     pub fn copied(&self, m: usize) -> Target {
         let mut new = Target::with_slots(slots_for(self.members[m].runs.len()));
         for (topic, partitions) in self.present(m) {
@@ -216,7 +216,7 @@ impl<'g, 'a> View<'g, 'a> {
     }
 
     /// Returns the answer with these new targets, in the order of `members`; None is an unchanged
-    /// target. It does not search for anomalies.
+    /// target. Does not search for anomalies.
     pub fn answer(&self, targets: &[Option<Target>]) -> Assignment {
         let mut answer = self.answer_of(|m, list| match &targets[m] {
             Some(new) => append_target(new, list),
@@ -246,7 +246,7 @@ impl<'g, 'a> View<'g, 'a> {
         }
     }
 
-    /// The answer in which the m-th member has the partitions that `add` appends to its list.
+    /// Makes the answer: the m-th member has the partitions that `add` appends to its list.
     pub fn answer_of(&self, mut add: impl FnMut(usize, &mut Vec<TopicPartition>)) -> Assignment {
         let mut answer = Assignment {
             offsets: vec![0],
@@ -265,7 +265,7 @@ impl<'g, 'a> View<'g, 'a> {
         self.answer_of(|_, _| ())
     }
 
-    /// By `MemberId`: the index in `members`.
+    /// Returns, by `MemberId`, the index in `members`.
     pub fn places(&self) -> Vec<usize> {
         let mut places = vec![0; self.members.len()];
         for (m, one) in self.members.iter().enumerate() {
@@ -294,8 +294,8 @@ fn names(group: &GroupSpec, m: MemberId) -> Vec<TopicId> {
 }
 
 impl Present {
-    /// 4. Adds the present target of a member: its owned partitions, by topic, and its topics without
-    ///    partitions. Returns its runs.
+    /// 4. Adds the present target of a member: its owned partitions, by topic, and its topics
+    ///    without partitions. Returns the range of the member's runs.
     fn add(&mut self, group: &GroupSpec, ids: &Ids, m: MemberId) -> Range<usize> {
         let first = self.runs.len();
         let owned = by_topic(group.owned(m), &mut self.owner, m);

@@ -452,7 +452,7 @@ impl<'g> Build<'g> {
         self.holder[id as usize] = member;
     }
 
-    /// The candidates of the partition's topic; none if the topic has no partitions.
+    /// Returns the candidates of the partition's topic; none if the topic has no partitions.
     fn of_topic(&self, id: PartitionId) -> &[MemberId] {
         &self.candidates[self.numbers.partition(id).topic as usize]
     }
@@ -473,7 +473,7 @@ impl<'g> Build<'g> {
     }
 }
 
-/// The indices of the names, sorted by the names' bytes, and each name's rank in this order.
+/// Returns the names' indices, sorted by the names' bytes, and each name's rank in this order.
 fn ranked(names: &[&str]) -> (Vec<u32>, Vec<u32>) {
     let mut order: Vec<u32> = (0..names.len() as u32).collect();
     order.sort_by_key(|&i| names[i as usize]);

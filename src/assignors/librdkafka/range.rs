@@ -27,13 +27,13 @@ pub fn assign(group: &GroupSpec) -> Assignment {
         a.subscribers == b.subscribers && a.partitions == b.partitions
     };
     for topics in topics.chunk_by_mut(together) {
-        // 3. Assign partitions of co-partitioned topics by racks.
+        // 3. Assign by racks the partitions of co-partitioned topics.
         if topics.len() > 1 {
             let together: Vec<usize> = (0..topics.len()).collect();
             let mut near: Vec<usize> = (0..topics[0].subscribers.len()).collect();
             near.retain(|&position| topics[0].rack_of(position).is_some());
             assign_co_partitioned(topics, &together, near, &mut assignment);
-        // 2. Assign partitions of a topic that is not co-partitioned by racks.
+        // 2. Assign by racks the partitions of a topic that is not co-partitioned.
         } else if topics[0].needs_racks {
             topics[0].assign_ranges(TopicShare::rack_matches, &mut assignment);
         }

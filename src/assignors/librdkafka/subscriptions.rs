@@ -7,7 +7,7 @@ use std::cmp::Ordering;
 use crate::group::model::MemberId;
 use crate::group::spec::GroupSpec;
 
-/// The members that a librdkafka leader knows (those with topics), in the group's order.
+/// Returns the members that a librdkafka leader knows (those with topics), in the group's order.
 pub fn members_with_topics(group: &GroupSpec) -> Vec<MemberId> {
     let members = 0..group.members.len() as MemberId;
     members

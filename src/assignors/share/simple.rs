@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Mirror of `simple.py`: assigns each partition to so many members that every member gets one. A
-//! member is a number: its index in `View::members`. A pool is a set of partitions that some
-//! members share: the partitions of one topic, or of all topics. A partition has a number within
-//! its pool.
+//! Mirror of `simple.py`: assigns each partition to enough members that every member gets a
+//! partition. A member is a number: its index in `View::members`. A pool is a set of partitions
+//! that some members share: the partitions of one topic, or of all topics. A partition has a number
+//! within its pool.
 
 use std::cmp::Ordering;
 use std::vec::IntoIter;
@@ -47,7 +47,7 @@ pub fn assign(group: &GroupSpec) -> Result<Assignment, GroupError> {
     Ok(answer)
 }
 
-/// The number of slots of Kafka's `newHashMap(size)` and `newHashSet(size)`.
+/// Returns the number of slots of Kafka's `newHashMap(size)` and `newHashSet(size)`.
 fn room(size: usize) -> usize {
     slots_for(((size + 1) as f64 / 0.75 + 1.0) as usize)
 }
@@ -233,9 +233,9 @@ impl<'v, 'g, 'a> Pool<'v, 'g, 'a> {
         Ok(())
     }
 
-    /// Returns the next member of the circle. At its end, the circle starts again if a member got a
-    /// partition since its last start (`gave`); else returns None. Returns an error if no member is
-    /// unfilled.
+    /// Returns the next member of the circle. At the end of the circle, returns None if no member
+    /// got a partition since the circle last started (`gave`). Else the circle starts again; an
+    /// error if no member is unfilled.
     fn next(&self, circle: &mut IntoIter<u32>, gave: &mut bool) -> Result<Option<u32>, GroupError> {
         if let Some(m) = circle.next() {
             return Ok(Some(m));
@@ -301,7 +301,7 @@ fn share_all(view: &View, targets: &mut [Option<Target>]) -> Result<(), GroupErr
     pool.fill()
 }
 
-/// By topic: the members whose present targets contain it, each with its partitions.
+/// Returns, by topic, the members whose present targets contain it, with their partitions.
 fn owned_by_topic<'v>(view: &'v View) -> Vec<Vec<(u32, &'v [u32])>> {
     let mut owned = vec![Vec::new(); view.group.topics.len()];
     for m in 0..view.members.len() {

@@ -95,7 +95,7 @@ pub struct LeaderAnswer {
     pub standby_partitions_by_host: ByHost,
 }
 
-/// `TaskId.hashCode`.
+/// Computes the `TaskId.hashCode` of Kafka Streams.
 pub fn task_hash((subtopology, partition): TaskId) -> u32 {
     let times_31 = |hash: u32, next: i32| hash.wrapping_add(next as u32).wrapping_mul(31);
     times_31(times_31(31, subtopology), partition)
@@ -218,7 +218,7 @@ impl<'a> Topology<'a> {
         number.copied().unwrap_or(NO_RACK)
     }
 
-    /// The number of a task; the id must be in `ids`.
+    /// Returns the number of a task; the id must be in `ids`.
     pub fn number(&self, id: TaskId) -> u32 {
         self.ids.partition_point(|&one| one < id) as u32
     }
@@ -273,7 +273,7 @@ pub fn missing_sources(application: &Application) -> bool {
     sources.any(|topic| !application.racks.contains_key(topic))
 }
 
-/// By task: the sum of its end offsets; None if the end offsets of some topic are unknown.
+/// Returns, by task, the sum of its changelogs' end offsets; None if needed ones are unknown.
 pub fn end_offset_sums(application: &Application, topology: &Topology) -> Option<Vec<i64>> {
     let mut sums = vec![0; topology.ids.len()];
     for &task in &topology.stateful {

@@ -72,7 +72,7 @@ pub fn assign(processes: &mut [StreamsProcess], topology: &Topology, settings: &
     moved > 0
 }
 
-/// The cost of traffic and of non-overlap: as set, or else the defaults given here.
+/// Returns the cost of traffic and of non-overlap: as set, or else the defaults given here.
 pub fn costs(settings: &Settings, traffic: i64, non_overlap: i64) -> (i64, i64) {
     (
         settings
@@ -130,7 +130,7 @@ impl<'m, 'a> Moves<'m, 'a> {
         places.min_by_key(|&at| (self.lag(at, task), at))
     }
 
-    /// Step 6; returns the number of moves.
+    /// Runs step 6; returns the number of moves.
     fn move_active(&mut self) -> usize {
         let moves = self.needed(Held::Active);
         for &(task, ideal) in &moves {
@@ -153,7 +153,7 @@ impl<'m, 'a> Moves<'m, 'a> {
         moves.len()
     }
 
-    /// Step 7; returns the number of moves.
+    /// Runs step 7; returns the number of moves.
     fn move_standby(&mut self) -> usize {
         let mut count = 0;
         for (task, ideal) in self.needed(Held::Standby) {

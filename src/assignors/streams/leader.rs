@@ -156,7 +156,7 @@ fn to_processes(
     (false, false)
 }
 
-/// By partition: the member that owns it; of several owners, the last one counts.
+/// Returns, by partition, the member that owns it; of several owners, the last one.
 fn owners<'a>(members: &[&'a StreamThread], topology: &Topology) -> FxHashMap<Partition, &'a str> {
     let mut owners = FxHashMap::default();
     for one in members {
@@ -297,7 +297,7 @@ fn tasks(process: &StreamsProcess, topology: &Topology) -> ProcessTasks {
     }
 }
 
-/// By end point: the partitions of its active (or standby) tasks, sorted.
+/// Returns, by end point, the partitions of its active (or standby) tasks, sorted.
 fn by_host(processes: &[StreamsProcess], topology: &Topology, how: Held) -> ByHost {
     let mut hosts: Vec<&str> = Vec::new();
     let mut partitions: FxHashMap<&str, Vec<Partition>> = FxHashMap::default();

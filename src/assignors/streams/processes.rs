@@ -199,7 +199,7 @@ pub fn sorted_by_id<'a, T>(
     result
 }
 
-/// Moves tasks from process to process while that reduces the difference of their loads.
+/// Moves tasks from process to process while a move reduces the difference of their loads.
 pub fn balance(
     processes: &mut [StreamsProcess],
     how: Held,
@@ -211,7 +211,7 @@ pub fn balance(
         moved = false;
         for source in 0..processes.len() {
             for target in 0..processes.len() {
-                // The reference does not have the first test, which saves lists of tasks.
+                // The reference lacks this first call of `should_move`, which saves lists of tasks.
                 if source == target
                     || !should_move(&processes[source], &processes[target])
                     || !allowed(&processes[source], &processes[target])

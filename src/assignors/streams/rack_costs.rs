@@ -12,7 +12,7 @@ pub const BALANCE_SUBTOPOLOGY: &str = "balance_subtopology";
 const ROUNDS: usize = 4;
 const SOURCE: usize = 0;
 
-/// Step 1: whether all racks are known; `public` selects KIP-924's form.
+/// Runs step 1: returns whether all racks are known; `public` selects KIP-924's form.
 pub fn is_known(
     topology: &Topology,
     processes: &[StreamsProcess],
@@ -54,7 +54,7 @@ pub struct RackCosts<'a> {
 }
 
 impl RackCosts<'_> {
-    /// Step 3.
+    /// Runs step 3.
     pub fn swap_active(
         &self,
         processes: &mut [StreamsProcess],
@@ -66,7 +66,7 @@ impl RackCosts<'_> {
         self.swap(processes, &places, tasks, subtopologies, Held::Active);
     }
 
-    /// Step 4.
+    /// Runs step 4.
     pub fn swap_standby(
         &self,
         processes: &mut [StreamsProcess],
@@ -140,7 +140,7 @@ impl RackCosts<'_> {
         chosen != now
     }
 
-    /// Step 2.
+    /// Runs step 2: returns the cost of a task in a process.
     fn cost(&self, task: u32, process: &StreamsProcess, how: Held) -> i64 {
         let remote = |tps: &[Partition]| {
             let racks = tps
@@ -234,7 +234,7 @@ fn balance_subtopology(
     chosen(&graph, &edges, processes)
 }
 
-/// By task: the index of the process whose edge has flow.
+/// Returns, by task, the index of the process whose edge has flow.
 fn chosen(graph: &Graph, edges: &[usize], processes: usize) -> Vec<usize> {
     let first = |of_one: &[usize]| of_one.iter().position(|&edge| graph.has_flow(edge));
     edges

@@ -51,7 +51,8 @@ pub fn may_balance(settings: &Settings, source: &StreamsProcess, target: &Stream
         || source.tags.iter().all(|tag| target.tags.contains(tag))
 }
 
-/// Whether the copies of a task have at least as many different tags after the swap.
+/// Whether the copies of a task have at least as many different tags after the swap; true without
+/// rack-aware tags.
 pub fn may_swap(
     processes: &[StreamsProcess],
     settings: &Settings,
@@ -70,7 +71,7 @@ pub fn may_swap(
     distinct(target) >= distinct(source)
 }
 
-/// By tag key: the number of its different values.
+/// Returns, by tag key, the number of its different values.
 fn values<'a>(processes: &[StreamsProcess<'a>]) -> FxHashMap<&'a str, u32> {
     let tags: FxHashSet<&(String, String)> = processes.iter().flat_map(|one| one.tags).collect();
     let mut counts = FxHashMap::default();

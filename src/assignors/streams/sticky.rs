@@ -363,7 +363,7 @@ impl Work {
         lists[m as usize].push(task);
     }
 
-    /// Returns the process's member with the fewest tasks. The caller must give it the next task.
+    /// Returns the process's member with the fewest tasks. The caller must give this member a task.
     fn next_member(&mut self, p: u32) -> u32 {
         let Process {
             members, by_count, ..

@@ -33,7 +33,7 @@ static RECORD: [Field; 2] = [
     Field::required("value", Kind::Bytes),
 ];
 
-/// The subscription version of the newest Java client. A row omits it unless there is user data.
+/// The subscription version of the newest Java client. Without user data, a row omits it.
 const NEWEST_VERSION: i16 = 3;
 
 #[derive(Default)]
@@ -75,7 +75,7 @@ pub struct Member<'a> {
     pub sent: Option<(i16, Option<&'static str>)>,
 }
 
-/// A row: the group's id (None if the key is not a classic group's), and its group or error.
+/// A row: the group's id (None if the key is not that of a classic group), and its group or error.
 pub type Row<'a> = (Option<&'a str>, Result<Group<'a>, String>);
 
 /// Partition counts and replica racks of a cluster's topics.

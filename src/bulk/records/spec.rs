@@ -87,7 +87,7 @@ fn own<'s>(builder: &mut GroupBuilder<'s>, i: usize, member: &'s Member) -> Resu
     Ok(())
 }
 
-/// The member's repaired copy of a name whose bytes are not UTF-8.
+/// Returns the member's repaired copy of a name whose bytes are not UTF-8.
 fn repaired<'s>(member: &'s Member, name: &str) -> &'s str {
     let found = member.repaired.iter().find(|one| *one == name);
     found.expect("repaired when the record was read")

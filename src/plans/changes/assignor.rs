@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Mirror of `plans/changes/assignor.py`: the members restart one after another with another list
-//! of assignors. No votes are counted here. In a plan, a member lists `old` before its restart, and
-//! `new` before `old` after it. The new assignor is selected once no member is left that lists only
-//! `old`.
+//! of assignors. No votes are counted here. In a plan, a member lists `old` until its restart; from
+//! then on, it lists `new` and then `old`. The new assignor is selected once no member is left that
+//! lists only `old`.
 
 use rustc_hash::FxHashSet;
 
@@ -53,8 +53,8 @@ fn member_ids(group: &Draft) -> Vec<String> {
 }
 
 /// A switch from `old` to `new`. `left` holds the ids of the members that have not restarted yet.
-/// If `was_eager`, they also list an eager assignor. If `one_name`, both assignors have the same name
-/// in JoinGroup: then the leader's library decides which of the two computes the answer.
+/// If `was_eager`, they also list an eager assignor. If `one_name`, both assignors have the same
+/// name in JoinGroup: then the leader's library decides which of the two computes the answer.
 struct Switch {
     old: Assignor,
     new: Assignor,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Mirror of `plans/changes/bounces.py`: members that restart.
 //!
-//! The core plays groups whose leader assigns.
+//! The Rust core plays only groups whose leader assigns.
 
 use std::borrow::Cow;
 
@@ -79,7 +79,7 @@ pub fn bounce<'a>(
     Ok(())
 }
 
-/// The probability (0 to 1) that a member returns before all other members have joined again.
+/// Returns the probability (0 to 1) that a member returns before all others have joined again.
 fn chance_to_be_first(away_ms: Option<u64>, members: usize) -> f64 {
     let heard = (away_ms.unwrap_or(AWAY_MS) as f64 / HEARTBEAT_MS as f64).min(1.0);
     match members {

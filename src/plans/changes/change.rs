@@ -11,7 +11,7 @@ use super::topics;
 use crate::error::GroupError;
 use crate::group::model::quoted;
 
-/// A change of a group. A member is named by its member_id, its group_instance_id, or the short
+/// A change to a group. A member is named by its member_id, its group_instance_id, or the short
 /// name that reports show.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Change {

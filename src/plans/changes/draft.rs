@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-//! A group that changes and rebalances edit in place. (Python makes a new `GroupSpec` for each
-//! edit.) Topics and racks keep their numbers. Names are borrowed from the group before the first
-//! change; only new names are copied.
+//! A group that is edited in place, by changes and by rebalances. (Python makes a new `GroupSpec`
+//! for each edit.) Topics and racks keep their numbers. Names are borrowed from the group before
+//! the first change; only new names are copied.
 
 use std::borrow::Cow;
 
@@ -198,8 +198,8 @@ impl<'a> Draft<'a> {
         found.map(|t| t as TopicId)
     }
 
-    /// The racks over which the replicas of a topic's new partitions are spread (empty if no rack
-    /// is known), and the number of racks that each partition gets.
+    /// Returns the racks over which the replicas of a topic's new partitions are spread (empty if
+    /// no rack is known), and the number of racks that each partition gets.
     fn new_racks(&self, topic: TopicId) -> (Vec<RackId>, usize) {
         let topic = &self.topics[topic as usize];
         let distinct = |racks: &[RackId]| racks.iter().collect::<FxHashSet<_>>().len();
@@ -271,8 +271,8 @@ impl<'a> Draft<'a> {
         new
     }
 
-    /// By topic: the number that its name has now. It differs from the topic's own number if a
-    /// topic with this name was created later.
+    /// Returns, by topic, the number that its name has now: not the topic's own number if a topic
+    /// with this name was created later.
     pub fn numbers_now(&self) -> Vec<TopicId> {
         let topics = (0..).zip(&self.topics);
         let now: FxHashMap<&str, TopicId> = topics.map(|(t, topic)| (&*topic.name, t)).collect();
@@ -314,7 +314,7 @@ impl<'a> Draft<'a> {
         topics.any(|topic| self.replicas(topic).any(|racks| racks.contains(&rack)))
     }
 
-    /// Removes a rack's replicas. A subscribed partition without any remaining replica is
+    /// Removes a rack's replicas. A subscribed partition that loses its last replica becomes
     /// leaderless.
     pub fn lose_replicas(&mut self, rack: RackId) {
         let is_read = self.is_read();
@@ -343,7 +343,7 @@ impl<'a> Draft<'a> {
         self.rack_ids = rack_ids;
     }
 
-    /// The racks of each partition's replicas; empty if the topic's racks are unknown.
+    /// Returns the racks of each partition's replicas; empty if the topic's racks are unknown.
     fn replicas(&self, topic: &DraftTopic) -> impl Iterator<Item = &[RackId]> {
         let places = topic.racks.map_or(0..0, |start| {
             start as usize..(start + topic.partitions) as usize
@@ -354,7 +354,7 @@ impl<'a> Draft<'a> {
         })
     }
 
-    /// The number of a rack; None for an empty name, which means "no rack" (KIP-881).
+    /// Returns the number of a rack; None for an empty name, which means "no rack" (KIP-881).
     pub fn rack(&mut self, name: &str) -> Option<RackId> {
         if name.is_empty() {
             return None;

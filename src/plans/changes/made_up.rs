@@ -176,8 +176,8 @@ impl<'a> MadeUp<'a> {
     }
 }
 
-/// The part of a member id before the UUID: the client id or, if that is unknown, the member id
-/// without its UUID; "consumer" if this part is empty.
+/// Returns the part of a member id before the UUID: the client id or, if that is unknown, the
+/// member id without its UUID; "consumer" if this part is empty.
 pub fn prefix_of<'a>(client_id: Option<&'a str>, member_id: &'a str) -> &'a str {
     let prefix = not_empty(client_id).unwrap_or_else(|| without_uuid(member_id));
     if prefix.is_empty() {

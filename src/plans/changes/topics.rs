@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Mirror of `plans/changes/topics.py`: changes of topics, and of subscriptions.
+//! Mirror of `plans/changes/topics.py`: changes to topics, and to subscriptions.
 
 use rustc_hash::FxHashSet;
 

@@ -38,7 +38,7 @@ impl Possible {
         }
     }
 
-    /// The members' numbers of partitions in the best balance, in no particular order.
+    /// Returns the members' numbers of partitions in the best balance, in no particular order.
     pub fn loads(&self) -> Vec<u32> {
         let mut loads = Vec::with_capacity(self.classes.class_of_member.len());
         for level in &self.levels {

@@ -9,15 +9,15 @@
 3. A level needs no flow if its partitions have no owners and its members do not differ: deal its
    partitions to the members in turn, by topic and number.
 4. Turn numbers into partitions: of each lot (`network.py`), a member keeps as many of its own as
-   the flow says, first one of each topic, then a second one; a hub deals the rest to its members.
+   the flow sets, first one of each topic, then a second one; a hub deals the rest to its members.
 
 A budget limits how many partitions are taken from their owners. With one, step 1 finds the best
 loads within it (`budget.py`), and one flow for the whole group takes the place of the levels'
 flows. Moves are then the first criterion. If the budget suffices for the best loads, this order is
 its only effect.
 
-Groups beyond `MOST_CELLS` have one lot for each topic class, so that topics do not count in the
-flow; the deal of step 4 spreads them, and the answer is not exact in this criterion.
+Groups beyond `MOST_CELLS` or `MOST_PARTITIONS` have one lot for each topic class, so that topics do
+not count in the flow; the deal of step 4 spreads them, and this criterion is not met exactly.
 
 Order    members and topics by their names: the order of a group's lists changes nothing.
 Differs  from Kafka's assignors: this one is not Kafka's. Every group has an answer.

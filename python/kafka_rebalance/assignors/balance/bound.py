@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Proves lower bounds of the greatest level, for `weighted`.
+"""Proves lower bounds for the greatest level, for `weighted`.
 
 A member's level is how full it is (`weights.py`); the greatest is the level of the fullest member.
 
@@ -58,7 +58,7 @@ def _least(low: int, high: int, fits: Callable[[int], bool]) -> int:
 
 
 def alone(loads: Loads) -> list[int]:
-    """Returns, by partition, the level of its largest subscriber if that has no other partition."""
+    """Returns the level of each partition's largest subscriber if it owns only this partition."""
     strongest: dict[int, int] = {}
     for c in {loads.topic_class[i] for i in loads.parts}:
         pools = [loads.pools[q] for q in loads.reads[c]]

@@ -12,9 +12,9 @@ partitions taken.
    of taken partitions for this cap, and the squares are the least for this K.
 3. From there up to the next cap's K, take step after step. A step is a path from one member to
    another; it takes t partitions and lowers the squares by 2 * gain. The largest gain / t comes
-   first. This keeps the sum (squares + taken * 2 * gain / t) the least one, which gives a lower
-   bound of the squares for each K. If all steps take one partition, as with equal subscriptions,
-   each K is exact.
+   first. This keeps the sum (squares + taken * 2 * gain / t) minimal, which gives a lower bound for
+   the squares at each K. If all steps take one partition, as with equal subscriptions, each K is
+   exact.
 4. A step can take more than one partition: if a's partitions can go to b only, and b's to c only,
    a and c even out in steps of 2. For a K inside such a step, take the smaller step with the
    largest gain; the loads that it makes may not be the best ones.
@@ -70,7 +70,7 @@ class CurvePoint(Frozen):
 def curve_points(classes: Classes, most: int) -> Iterator[CurvePoint]:
     """Yields the points of all K up to `most`; beyond it, only the smallest K of each cap.
 
-    The last point of a curve up to `most` is the first K with the least possible squares.
+    If the curve ends by `most`, its last point is the first K with the least possible squares.
     """
     at = _Loads(classes)
     while True:
@@ -167,7 +167,7 @@ class _Loads:
         return sum(x * x for x in self.loads)
 
     def lower(self) -> bool:
-        """Lowers the cap by 1; returns False, and is of no more use, if not all partitions fit."""
+        """Lowers the cap by 1; if not all partitions fit, returns False and leaves wrong loads."""
         # 2.
         if self.cap == 0:
             return False

@@ -25,7 +25,7 @@ def balance_figures(
 ) -> dict[str, Any]:
     """Returns the figures of an answer that `balanced` computed with this objective.
 
-    greatest     the largest number of partitions of a member (for `weighted`, its largest sum of
+    greatest     the largest number of partitions of a member (for `weighted`, the largest sum of
                  weights / capacity, in thousandths); `bound` is the least possible value, within
                  the budget if there is one, and `gap` is greatest / bound
     taken        partitions with a present owner that go to another member
@@ -117,7 +117,7 @@ def _pairs(count: int) -> int:
 
 
 def _least_pairs(group: GroupSpec, classes: Classes) -> int:
-    """Returns a lower bound of `topic_pairs`: as if each topic could be spread evenly by itself."""
+    """Returns a lower bound for `topic_pairs`: as if each topic could be spread evenly alone."""
     least = 0
     for topic, count in group.partition_counts().items():
         if topic in classes.class_of_topic:

@@ -77,7 +77,7 @@ class Flow:
         return True
 
     def reachable(self, source: int) -> list[bool]:
-        """Returns by node: whether more flow can reach it from the source along tight arcs."""
+        """Returns, by node, whether more flow can reach it from the source along tight arcs."""
         return [level is not None for level in self._levels(source)]
 
     def _reduced(self, tail: int, arc: int) -> int:

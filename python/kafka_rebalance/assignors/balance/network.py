@@ -16,7 +16,7 @@ number of pairs of the topic's partitions at this member. The costs of the crite
 criterion costs more than all later ones together can cost.
 
 The prices of the flow (the potentials of its nodes) prove the result by linear duality. If moves
-are the only criterion, this number is a lower bound of the moves (T: each topic of the level, M:
+are the only criterion, this number is a lower bound for the moves (T: each topic of the level, M:
 each of its members):
 
     sum(partitions of T * price of T) - sum(held by M of T * max(0, price of T - price of M))

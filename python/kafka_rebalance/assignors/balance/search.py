@@ -31,7 +31,7 @@ class Effort:
 
 def hand_out(loads: Loads, where: list[int], effort: Effort) -> None:
     """Assigns the unassigned partitions: the heaviest first, each to the subscriber that is least
-    full afterwards. Partitions without weight go to the member with the fewest partitions.
+    full afterwards. Partitions without weight go to the one with the fewest partitions.
     """
     load, count = [0] * len(loads.members), [0] * len(loads.members)
     for i in loads.parts:

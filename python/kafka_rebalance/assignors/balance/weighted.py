@@ -253,7 +253,7 @@ class _Stage:
         yield _emptied(home, self.loads.parts)
 
     def best(self, starts: Iterator[list[int]], budget: int) -> Found:
-        """Returns the best assignment that single steps reach from any of the starts."""
+        """Returns the best assignment that single steps from any start, or `search_whole`, find."""
         loads, target = self.loads, self.target
         # For a large group, the first start that reaches the target is enough: it is nearly always
         # the best one.
@@ -301,7 +301,7 @@ class _Stage:
         return max(self.loads.level(m, x) for m, x in load.items())
 
     def search_whole(self, result: Found, budget: int, least_taken: int) -> None:
-        """Improves the result until a search finds nothing better, which proves it exact."""
+        """Improves the result until a search fails; this may prove its greatest level exact."""
         nodes = min(small.MOST_NODES, self.effort.left)
         effort = Effort(nodes)
         while True:

@@ -177,7 +177,7 @@ class ConstrainedBuild:
 def without_kept(
     every: Sequence[TopicPartition], kept: Sequence[TopicPartition]
 ) -> list[TopicPartition]:
-    """Returns the partitions that are not kept; a kept one that does not exist stops the search."""
+    """Returns the partitions that are not kept, and all after a kept one that does not exist."""
     unassigned = []
     upcoming = iter(kept)
     next_kept = next(upcoming, None)

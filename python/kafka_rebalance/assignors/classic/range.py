@@ -144,7 +144,7 @@ def assign_with_racks(
 def assign_co_partitioned(
     topics: list[TopicShare], members: list[Member], assignment: dict[str, list[TopicPartition]]
 ) -> None:
-    """Gives the topics' partitions of equal number to a member with room whose rack matches."""
+    """Gives the topics' partitions with one number to a member with room whose rack matches."""
     waiting = list(members)
     for partition in range(len(topics[0].partition_racks)):
         for member in waiting:

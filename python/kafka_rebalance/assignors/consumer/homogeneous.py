@@ -75,7 +75,7 @@ def assign(view: View, assignor: str) -> dict[str, Target]:
 
 
 def _listed(target: Target, topics: HashSet[Uuid]) -> list[IdPartition]:
-    """Returns the partitions of `topics` in a target, in its order."""
+    """Returns the partitions of `topics` in a target, in the target's order."""
     return [
         (topic, p) for topic, partitions in target.items() if topic in topics for p in partitions
     ]
@@ -84,7 +84,7 @@ def _listed(target: Target, topics: HashSet[Uuid]) -> list[IdPartition]:
 def _changed(
     old: Target, topics: HashSet[Uuid], kept: int, gained: Sequence[IdPartition]
 ) -> Target:
-    """Returns the first `kept` partitions of `old` and the gained ones; `old` if they are equal."""
+    """Returns the first `kept` partitions of `old` and the gained ones; `old` if none change."""
     remaining = set(_listed(old, topics)[:kept])
     revoked = [tp for tp in _listed(old, topics) if tp not in remaining]
     unsubscribed = [topic for topic, _ in old.items() if topic not in topics]

@@ -21,7 +21,7 @@
    partitions moved something, and some member kept a partition in step 2.
 
 Quirks: an empty rack counts as a rack, in which there is usually no replica; a member whose rack is
-null matches all. A partition moves away from its holder, who may not be its owner (`claims.py`).
+null matches all. A partition moves away from its holder, which may not be its owner (`claims.py`).
 
 Order    members by (partitions owned, id); dicts are read in reverse, as in `claims.py`.
 Cost     O(moves * C) at worst: the test after a move reads all C pairs (candidate, partition).

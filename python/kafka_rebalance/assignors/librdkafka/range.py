@@ -7,8 +7,8 @@
 2. If a topic is not co-partitioned and racks make a difference for it, each subscriber in order
    takes the first partitions that match its rack, up to its share. (A subscriber without a rack
    matches every partition.)
-3. In co-partitioned topics, partitions of equal number go together to the first subscriber whose
-   rack has a replica of each, and whose share is not used up in any of these topics.
+3. In co-partitioned topics, partitions with the same number go together to the first subscriber in
+   whose rack each has a replica, and whose share is not used up in any of these topics.
 4. In each topic, every subscriber in order takes the first unassigned partitions, up to its share.
 
 Order    a member's list is in the order of assignment: steps 2 and 3 of all topics, then step 4.

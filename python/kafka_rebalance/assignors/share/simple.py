@@ -183,7 +183,7 @@ class Pool:
 
 
 class HomogeneousPool(Pool):
-    """The pool of a homogeneous group: all its members, and all partitions of their topics."""
+    """The pool of a homogeneous group: all members, and their topics' initialised partitions."""
 
     def __init__(self, view: View, targets: list[Target], assignable: Assignable) -> None:
         self.topics = view.members[0].topics

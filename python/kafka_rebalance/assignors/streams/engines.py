@@ -14,7 +14,7 @@ from .application import Application, LeaderAnswer, Partition, ProcessTasks, Thr
 def assign(
     application: Application, *, reference: bool = False, with_lags: bool = True
 ) -> LeaderAnswer:
-    """Returns the leader's answer. With `with_lags=False`, it lacks `processes`, and is faster.
+    """Returns the leader's answer. With `with_lags=False`, the core omits `processes`: faster.
 
     Errors   AssignorThrows if Kafka's class throws.
     """

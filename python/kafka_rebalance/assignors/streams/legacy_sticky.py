@@ -10,7 +10,7 @@
    while another has more room, the task goes to the least loaded process that had it as standby. If
    there is none, or that one is full too in this sense, it goes to the least loaded of all. The
    least loaded process is the first without tasks. If all have tasks, it is the one with the most
-   room; processes that have a task with which this one has shared no process so far come first.
+   room; processes with some task that has not yet shared a process with this task come first.
 4. Active tasks are swapped by racks, if that is enabled: stateful ones, then stateless ones.
 5. Stateful tasks get each standby replica as in 3, from the processes without the task.
 6. Standby tasks are swapped by racks.

@@ -43,7 +43,7 @@ def is_known(
     changelogs: bool,
     public: bool = False,
 ) -> bool:
-    """Step 1: returns whether all needed racks are known; `public`: in KIP-924's form."""
+    """Returns whether all needed racks are known (step 1); `public`: in KIP-924's form."""
     if any(not one.rack or not (public or {*one.racks} == {one.rack}) for one in processes):
         return False
     counted = [
@@ -77,7 +77,7 @@ class RackCosts:
         tasks: Sequence[TaskId],
         subtopologies: Sequence[int],
     ) -> None:
-        """Does step 3 for assigned, sorted `tasks`; `subtopologies` get nodes in the graph."""
+        """Does step 3 for assigned, sorted `tasks`; `subtopologies` matter if balanced."""
         self._swap(processes, tasks, subtopologies if self._balanced else None, active=True)
 
     def swap_standby(

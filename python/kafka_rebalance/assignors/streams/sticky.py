@@ -116,7 +116,7 @@ class _Process:
         self.load = len(self.tasks) / len(self.counts)
 
     def forget_order(self) -> None:
-        """Called when a member got a task without `next_member`, whose queue is then outdated."""
+        """Drops the queue of `next_member`, because a member got a task without that method."""
         self._by_count = None
 
     def next_member(self) -> str:

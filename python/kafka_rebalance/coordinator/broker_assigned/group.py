@@ -2,7 +2,7 @@
 """A broker-assigned group as the broker stores it, without the fields of its kind.
 
     epoch             grows with each change that needs a new target
-    assignment_epoch  the epoch of the targets; smaller than `epoch` while a target is missing
+    assignment_epoch  the epoch of the targets; smaller than `epoch` until new targets are computed
     targets           member id -> the partitions or tasks that the member will have
     static_members    instance id -> member id; share groups have none
     refresh_at        (ms, epoch): the metadata is read again at this time, or if the group's
@@ -129,7 +129,7 @@ class AssigningGroup(Mutable, Generic[_Member, _Target]):
         return not len(self.members)
 
     def has_recent_targets(self, interval_ms: int, now_ms: int) -> bool:
-        """Returns whether the last targets are younger than `interval_ms`; False if that is 0."""
+        """Returns whether the last targets were computed less than `interval_ms` ago."""
         assigned_ms = self.assignment_timestamp_ms
         if interval_ms == 0 or assigned_ms == NOT_ASSIGNED_MS:
             return False
@@ -164,7 +164,7 @@ class AssigningGroup(Mutable, Generic[_Member, _Target]):
         raise NotImplementedError
 
     def forget_unlogged(self, append_id: int) -> None:
-        """Called after a failed append: undoes changes of fields that no record contains."""
+        """Called after a failed append: undoes changes to fields that no record contains."""
 
     def keep_unlogged(self, before: Any) -> None:
         """Called on a restored group: copies unlogged fields from `before`, the replaced group."""
@@ -179,7 +179,7 @@ class AssigningGroup(Mutable, Generic[_Member, _Target]):
         self.refresh_at = (now_ms + _REFRESH_INTERVAL_MS, epoch)
 
     def reads(self, topic: str) -> bool:
-        """Returns whether a change of the topic can change the group's epoch."""
+        """Returns whether a change to the topic can change the group's epoch."""
         return self.is_subscribed(topic)
 
     def is_subscribed(self, topic: str) -> bool:
@@ -196,7 +196,7 @@ class AssigningGroup(Mutable, Generic[_Member, _Target]):
         return None if known is None else self.targets.get(known)
 
     def members_with(self, new: _Member) -> dict[str, _Member]:
-        """Returns id -> member, as if `new` had replaced the member with its id or instance id."""
+        """Returns id -> member, as if `new` had replaced the member with its id, or instance id."""
         replaced = self.replaced_id(new)
         members = {one: self.members[one] for one in self.members if one != replaced}
         return {**members, new.member_id: new}

@@ -57,7 +57,7 @@ class BrokerAssigned(Recorded):
     deadline_kinds: ClassVar[tuple[str, ...]] = (SESSION, REBALANCE)
     no_target: ClassVar[Any] = NO_TARGET
     refuse_fields: Callable[[Shard, Any, int | None], ErrorCode]
-    """Returns the error of the fields of a heartbeat in this version; NONE if they are valid."""
+    """Returns the error for the fields of a heartbeat in this version; NONE if they are valid."""
     beat: Callable[[Shard, Received, Any], None]
     """Answers the heartbeat of a member that joins or stays."""
     owns_only_assigned: Callable[[Any, Any], bool]
@@ -103,7 +103,7 @@ class BrokerAssigned(Recorded):
         return self.take_over(group, holder, member_id, records)
 
     def take_over(self, group: Any, holder: Any, member_id: str, records: log.Records) -> Any:
-        """Replaces the holder of an instance id by a member with the new id, in epoch 0."""
+        """Returns a static member under its new id, in epoch 0; adds the records of the change."""
         old_id = holder.member_id
         epochs = {"member_epoch": JOIN_EPOCH, "previous_member_epoch": JOIN_EPOCH}
         member = replace(holder, member_id=member_id, **epochs)
@@ -160,7 +160,7 @@ class BrokerAssigned(Recorded):
     def group_for(
         self, state: Shard, request: Any, records: log.Records
     ) -> tuple[Any, Group | None]:
-        """Returns the group (a new one for the first member), and the classic group it replaces."""
+        """Returns the group, which may be new, and the classic group that it replaces, if any."""
         group_id = request.group_id
         if request.member_epoch != JOIN_EPOCH:
             return self.known_group(state, group_id), None
@@ -192,7 +192,7 @@ class BrokerAssigned(Recorded):
     def join_classic(
         self, state: Shard, event: Received, request: classic_groups.JoinGroup, group: Any
     ) -> None:
-        """Answers a JoinGroup of a group with members. Default: INCONSISTENT_GROUP_PROTOCOL."""
+        """Answers a JoinGroup if the group is not removed. Default: INCONSISTENT_GROUP_PROTOCOL."""
         refused = classic_groups.JoinGroupResponse(error_code=ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
         state.respond(event.request_id, refused)
 
@@ -211,7 +211,7 @@ class BrokerAssigned(Recorded):
             self.remove(state, group, [member], then)
 
     def leaves(self, group: Any, request: Any) -> None:
-        """Called for each member that leaves, before it is looked up; does nothing by default."""
+        """Called for a leaving heartbeat, before its member is found; does nothing by default."""
 
     def remove(
         self, state: Shard, group: Any, members: list[Any], then: Continuation | None
@@ -255,7 +255,7 @@ class BrokerAssigned(Recorded):
         }
 
     def more_described(self, state: Shard, group: Any) -> dict[str, Any]:
-        """Returns the fields that only the descriptions of this kind have."""
+        """Returns the fields that only descriptions of this kind contain."""
         return {}
 
     # Offsets --------------------------------------------------------------------------------------

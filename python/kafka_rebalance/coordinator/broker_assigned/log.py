@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Appends the records of broker-assigned groups; the groups change before the append is durable.
 
-While appends of a group are in flight, the state also holds the group as it is in the log: requests
-to describe groups read it there. If an append fails, a copy of the durable group replaces the
-group, and the records that are still in flight are applied to the copy. The copy's hash maps have
-the order of Kafka's own, which a failed append returns to their last snapshot.
+While appends to a group are in flight, the state also holds the group as it is in the log, for
+requests to describe groups. If an append fails, a copy of this durable group replaces the group,
+and the records that are still in flight are applied to the copy. The copy's hash maps have the
+order of Kafka's hash maps, which a failed append returns to their last snapshot.
 
 Source   CoordinatorRuntime, SnapshottableCoordinator (Kafka 4.4.0).
 """
@@ -86,7 +86,7 @@ def _encoded(records: Sequence[BrokerRecord | LogRecord]) -> list[LogRecord]:
 
 
 def completed(state: Shard, write: Write, group_id: str) -> None:
-    """Applies the records of an append that is now durable to the durable group."""
+    """Applies a completed append to the durable group, or drops this group if none is in flight."""
     if not _in_flight(state, group_id):
         del state.durable[group_id]
         return
@@ -97,7 +97,7 @@ def completed(state: Shard, write: Write, group_id: str) -> None:
 
 
 def failed(state: Shard, write: Write, append_id: int) -> None:
-    """Restores the group of an append that failed."""
+    """Restores the group of a failed append; undoes the append's unlogged changes in all groups."""
     if write.group_id is not None:
         restore(state, write.group_id)
     for group in state.groups.values():

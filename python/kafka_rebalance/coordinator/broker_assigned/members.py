@@ -43,8 +43,8 @@ def known_member(
 def check_epoch(
     member: AssignedMember, epoch: int, owns_only_assigned: Callable[[], bool] = lambda: True
 ) -> None:
-    """Raises RequestRefused unless the epoch is the member's present or, if it has missed a
-    response, its previous one.
+    """Raises RequestRefused unless the epoch is the member's present one; or its previous one, if
+    the member owns only what is assigned to it.
     """
     is_late = epoch == member.previous_member_epoch and owns_only_assigned()
     if epoch > member.member_epoch or (epoch < member.member_epoch and not is_late):
@@ -58,7 +58,7 @@ _BLANK = "".join(map(chr, range(33)))  # the characters that Java's `String.trim
 
 
 def is_blank(text: str | None) -> bool:
-    """Returns whether a text is not None, but empty after Java's `String.trim`."""
+    """Returns whether a string is not None, but empty after Java's `String.trim`."""
     return text is not None and not text.strip(_BLANK)
 
 

@@ -72,7 +72,7 @@ _CURRENT = "CURRENT_MEMBER_ASSIGNMENT"
 class RecordedGroup(AssigningGroup[_Member, _Target]):
     """A broker-assigned group, with the functions that make its records.
 
-    A deletion writes the tombstones of the roles `before`, of the epoch, and of the roles `after`.
+    A deletion ends with tombstones of the roles `before`, of the epoch, and of the roles `after`.
     """
 
     before: ClassVar[tuple[str, ...]] = ()
@@ -195,7 +195,7 @@ class Recorded(GroupKind):
         return new
 
     def member_of(self, group: Any, member_id: str) -> Any:
-        """Returns the member of a record, a new one if the group does not have it."""
+        """Returns the group's member with this id, or else a new member."""
         known = group.members.get(member_id)
         return self.member_class(member_id) if known is None else known
 

@@ -74,7 +74,7 @@ def copied_counts(counts: TimelineHashMap[str, int]) -> HashMap[str, int]:
 
 
 def recount(counts: HashMap[str, int], old: str | None, new: str | None) -> None:
-    """Decreases the count of `old` and increases that of `new`, each by `HashMap.compute`."""
+    """Subtracts 1 from the count of `old`, adds 1 to that of `new`, each with `HashMap.compute`."""
     if old is not None and old in counts:
         number = counts.compute_if_absent(old, int)
         if number == 1:

@@ -33,7 +33,7 @@ NO_TARGET: Target = {}
 
 
 class EpochChange(Frozen):
-    """A request's change of a group: `member` replaces `old`, which can have another id.
+    """A request's change to a group: `member` replaces `old`, which can have another id.
 
     `topics` holds the names of all subscribed topics; `is_new` is True if the change starts a new
     epoch. The steps of the request add their records to `records`.

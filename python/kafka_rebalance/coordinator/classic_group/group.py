@@ -90,7 +90,7 @@ class ClassicGroupMember(Mutable):
         raise KeyError(protocol_name)
 
     def is_excused(self) -> bool:
-        """Returns whether the member waits for a response; its session cannot expire meanwhile."""
+        """Returns whether a member that is not new waits for a response: it cannot time out."""
         return not self.is_new and (self.parked_join is not None or self.parked_sync is not None)
 
 
@@ -257,7 +257,7 @@ class Group(Mutable):
         return self.awaiting_join == len(self.members) and not self.pending
 
     def elect_joined_leader(self) -> bool:
-        """Elects a joined member unless the leader has joined; False if nobody has joined."""
+        """Elects a joined member unless the leader has joined; returns False if nobody has."""
         leader = None if self.leader_id is None else self.members.get(self.leader_id)
         if leader is not None and leader.parked_join is not None:
             return True
@@ -301,7 +301,7 @@ class Group(Mutable):
         self.subscribed_topics = frozenset(topics)
 
     def is_subscribed(self, topic: str) -> bool:
-        """Returns whether a member subscribes to the topic; True if this cannot be known."""
+        """Returns whether a member subscribes to the topic, or consumers' topics are unknown."""
         if self.subscribed_topics is None:
             return self.protocol_type == CONSUMER
         return topic in self.subscribed_topics

@@ -143,7 +143,7 @@ def _add(
 def _take_over(
     state: Shard, event: Received, request: wire.JoinGroup, group: Group, member_id: str
 ) -> None:
-    """Replaces a restarted static member's id; a Stable group may rebalance (step 3)."""
+    """Replaces a restarted static member's id; the group may rebalance (step 3)."""
     assert request.group_instance_id is not None
     member = group.members[group.static_members[request.group_instance_id]]
     old_id, old_leader = member.member_id, group.leader_id
@@ -171,7 +171,7 @@ def _take_over(
 
 
 class ReplaceStatic(Continuation):
-    """Gives a static member its new id without a rebalance; `before` still has the old id."""
+    """Answers a static member under its new id, without a rebalance; `before` has the old id."""
 
     group: Group
     before: ClassicGroupMember

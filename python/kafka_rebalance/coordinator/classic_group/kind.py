@@ -3,13 +3,13 @@
 
 In CompletingRebalance, a SyncGroup is parked until the leader's assignment is stored. A heartbeat
 in PreparingRebalance renews the session although its response is REBALANCE_IN_PROGRESS. All members
-of a LeaveGroup are removed first; then at most one rebalance starts.
+in a LeaveGroup are removed first; then at most one rebalance starts.
 
 A request is checked in this order: the group's state, the member's ids, the generation; then
 REBALANCE_IN_PROGRESS, which only members of the present generation receive.
 
-DescribeGroups and ListGroups, of administrators, read durable groups: a group whose first record is
-still in flight is absent.
+DescribeGroups and ListGroups, from administrators, read durable groups: a group whose first record
+is still in flight is absent.
 
 Source   GroupMetadataManager.classicGroupSync, classicGroupHeartbeat, classicGroupLeave,
          validateClassicGroupSync, validateClassicGroupHeartbeat; ClassicGroup.validateOffsetCommit,
@@ -60,7 +60,7 @@ def refuse_in_state(group: Group | None, request: Request) -> ErrorCode:
 def refuse_member(
     group: Group | None, request: wire.SyncGroup | wire.Heartbeat | CommitRequest
 ) -> ErrorCode:
-    """Returns the error of a member's request (state, ids, generation), or NONE."""
+    """Returns the error for a member's request (state, ids, generation), or NONE."""
     error = refuse_in_state(group, request)
     if group is None or error not in (ErrorCode.NONE, ErrorCode.REBALANCE_IN_PROGRESS):
         return error

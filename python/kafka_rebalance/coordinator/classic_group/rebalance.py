@@ -23,7 +23,7 @@ def rebalance_or_complete(state: Shard, group: Group) -> None:
 
 
 def prepare(state: Shard, group: Group) -> None:
-    """Starts a rebalance: moves the group to PreparingRebalance."""
+    """Starts a rebalance; ends the join phase if all have joined and the group was not Empty."""
     if group.is_(GroupState.COMPLETING_REBALANCE):
         drop_assignments(state, group, ErrorCode.REBALANCE_IN_PROGRESS)
     stop_waiting_for_syncs(state, group)
@@ -101,7 +101,7 @@ def complete_join(state: Shard, group: Group) -> None:
 def joined(
     group: Group, member: ClassicGroupMember, listed: tuple[JoinedMember, ...] = ()
 ) -> JoinGroupResponse:
-    """Returns a member's JoinGroup response; only the leader's response has `listed` members."""
+    """Returns a member's JoinGroup response; only the leader's contains the `listed` members."""
     return JoinGroupResponse(
         generation_id=group.generation_id,
         protocol_type=group.protocol_type,
@@ -113,7 +113,7 @@ def joined(
 
 
 def sync_deadline(state: Shard, group: Group) -> None:
-    """Removes the members that have not sent SyncGroup in time."""
+    """Removes the members that have not sent SyncGroup in time, and starts a rebalance."""
     if not group.is_(GroupState.COMPLETING_REBALANCE, GroupState.STABLE) or not group.pending_sync:
         return
     for member_id in list(group.pending_sync):
@@ -125,7 +125,7 @@ def sync_deadline(state: Shard, group: Group) -> None:
 
 
 def session_deadline(state: Shard, group: Group, member_id: str) -> None:
-    """Removes a member or a pending id whose session has expired."""
+    """Removes a pending id, or a member that is not excused, when its session expires."""
     if member_id in group.pending:
         group.remove(member_id)
     elif member_id in group.members and not group.members[member_id].is_excused():
@@ -161,7 +161,7 @@ def drop_assignments(state: Shard, group: Group, error: ErrorCode) -> None:
 
 
 def hand_out(state: Shard, group: Group, member: ClassicGroupMember, error: ErrorCode) -> None:
-    """Answers a member's parked SyncGroup and restarts its session; does neither without one."""
+    """Answers a member's parked SyncGroup; if there is one, restarts the session, too."""
     well = error is ErrorCode.NONE
     response = SyncGroupResponse(
         error_code=error,

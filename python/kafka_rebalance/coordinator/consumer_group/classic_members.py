@@ -2,7 +2,7 @@
 """Members of a consumer group that use the classic protocol: JoinGroup, SyncGroup, Heartbeat, …
 
 A JoinGroup is answered at once: the generation is the member's epoch, and no member leads. The
-owned partitions in its subscription acknowledge revocations. A heartbeat is answered with
+owned partitions in the subscription acknowledge revocations. A heartbeat is answered with
 REBALANCE_IN_PROGRESS if the member's epoch is old, if it has partitions to give up, or if a
 partition that it waits for is free. A LeaveGroup starts one new epoch, even if it lists several
 members.

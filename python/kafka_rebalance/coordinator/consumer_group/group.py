@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A consumer group as the broker stores it: epochs, members, targets, counts of subscriptions.
 
-    owner_epochs   partition -> epoch of the member that has it, or still has to revoke it
+    owner_epochs   partition -> epoch of the member that owns it, or still has to revoke it
     counts         topic -> number of members that name it, number of resolved patterns for it
 
 Source   ConsumerGroup.java, ModernGroup.java (Kafka 4.4.0);
@@ -36,7 +36,7 @@ NO_PARTITIONS: PartitionEpochs = {}
 
 
 class ConsumerGroupMember(AssignedMember):
-    """A member of a consumer group. `classic` is None if it uses the consumer protocol."""
+    """A member of a consumer group. `classic` is None for a member with the consumer protocol."""
 
     subscribed_topic_names: Names = field(default_factory=dict)
     subscribed_topic_regex: str | None = ""
@@ -153,7 +153,7 @@ class ConsumerGroup(RecordedGroup[ConsumerGroupMember, Target]):
         )
 
     def supports(self, names: Iterable[str]) -> bool:
-        """Returns whether all classic members list one of these protocols."""
+        """Returns whether one of these protocols is listed by all classic members."""
         return any(self.classic_protocols[name] == self.num_classic_members for name in names)
 
     def counts_with(self, old: ConsumerGroupMember, new: ConsumerGroupMember) -> Counts:

@@ -78,7 +78,7 @@ _FIELDS = (
 def refuse_fields(
     state: Shard, request: wire.ConsumerGroupHeartbeat, version: int | None
 ) -> ErrorCode:
-    """Returns the error of the request's fields and of its assignor's name, else NONE."""
+    """Returns the error for the request's fields or its assignor's name, else NONE."""
     # 1.
     epoch = request.member_epoch
     texts: list[str | None] = [request.group_id]
@@ -200,7 +200,7 @@ def next_epoch(state: Shard, change: EpochChange, *, is_new: bool) -> EpochChang
 
 
 def targets_of(state: Shard, change: EpochChange) -> tuple[Answer, dict[str, Target | None]]:
-    """Returns the new targets, and the present ones in the same order. Errors: AssignorThrows."""
+    """Returns the new targets, and the present ones in Kafka's order. Errors: AssignorThrows."""
     group, old, new = change.group, change.old, change.member
     default = state.config.group_consumer_assignors[0]
     assignor = group.preferred_assignor_with(old, new) or default
@@ -251,7 +251,7 @@ class Reconciliation(Frozen):
     owned: Owned
 
     def next(self, member: ConsumerGroupMember) -> ConsumerGroupMember:
-        """Returns the member's next state. Errors: RequestRefused for an UNKNOWN state."""
+        """Returns the changed member. Errors: RequestRefused if UNKNOWN, unless it owns nothing."""
         if not self.has_changed_subscription and member.is_reconciled_to(self.target_epoch):
             return member
         # 1.
@@ -318,7 +318,7 @@ class Reconciliation(Frozen):
     def _add(
         self, assigned: HashMap[Uuid, _Epochs], topic: Uuid, partitions: list[int], size: int
     ) -> None:
-        """Adds partitions to the kept ones; before, the topic had `size` assigned partitions."""
+        """Adds partitions to `assigned`; the topic had `size` assigned partitions before."""
         kept = assigned.compute_if_absent(topic, dict)
         epochs = {**kept, **dict.fromkeys(partitions, self.target_epoch)}
         slots = copied_map_slots(size) if kept else DEFAULT_SLOTS
@@ -345,7 +345,7 @@ class Reconciliation(Frozen):
 def _moved(
     assigned: PartitionEpochs, pending: PartitionEpochs, topics: list[Uuid]
 ) -> tuple[PartitionEpochs, PartitionEpochs]:
-    """Moves the topics from the assigned to the pending partitions, by `HashMap.merge`."""
+    """Returns both maps after moving topics from assigned to pending, as by `HashMap.merge`."""
     left, taken = _copied(assigned), _copied(pending)
     for topic in topics:
         left.remove(topic)

@@ -172,7 +172,7 @@ class ConsumerGroups(BrokerAssigned):
 
 
 def _partition_epochs(topics: tuple[wire.CurrentTopic, ...], without: int) -> PartitionEpochs:
-    """Returns the partitions with their epochs; each gets `without` if the record has none."""
+    """Returns the partitions with their epochs: `without` where a topic has too few or too many."""
     read: dict[Uuid, dict[int, int]] = {}
     for topic, partitions, epochs in topics:
         fits = epochs is not None and len(epochs) == len(partitions)

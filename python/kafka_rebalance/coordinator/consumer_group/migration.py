@@ -3,8 +3,8 @@
 
 An upgrade makes the generation the epoch of the group and of each member, and turns the assignments
 into targets; a downgrade does the reverse. An upgrade is refused with GROUP_ID_NOT_FOUND if the
-policy forbids it, if the group's members are not consumers or are too many, or if an assignment
-contains user data.
+policy forbids it, if the group's members are not consumers or are too many, if an assignment
+contains user data, or if the members' bytes cannot be decoded.
 
 Source   GroupMetadataManager.convertToConsumerGroup, convertToClassicGroup,
          ConsumerGroup.fromClassicGroup, ClassicGroup.fromConsumerGroup (Kafka 4.4.0);
@@ -139,7 +139,7 @@ def downgrade(
     records: log.Records | None = None,
     rebalances: bool = True,
 ) -> None:
-    """Makes a classic group from the members that do not leave, and the one that is `joining`."""
+    """Makes a classic group from the members that do not leave, and from `joining`, if any."""
     gone = {one.member_id for one in leaving}
     members = {one.member_id: one for one in group.members.values() if one.member_id not in gone}
     targets = {member_id: group.targets.get(member_id, {}) for member_id in members}

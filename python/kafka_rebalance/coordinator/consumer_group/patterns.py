@@ -36,7 +36,7 @@ _MIN_INTERVAL_MS = 10_000
 
 
 class PatternChange(Enum):
-    """How a request changes a member's pattern; only UPDATED_AND_RESOLVED starts a new epoch."""
+    """How a request changes a pattern; in heartbeats, only UPDATED_AND_RESOLVED starts an epoch."""
 
     NONE = 0
     UPDATED = 1
@@ -44,7 +44,7 @@ class PatternChange(Enum):
 
 
 class PatternUpdate(Frozen):
-    """A request's change of a pattern, and the group's patterns to resolve after the request."""
+    """A request's change to a pattern, and the group's patterns to resolve after the request."""
 
     change: PatternChange
     to_resolve: tuple[str, ...] = ()
@@ -87,14 +87,14 @@ def update(state: Shard, change: EpochChange) -> PatternUpdate:
 
 
 def ask(state: Shard, group_id: str, patterns: tuple[str, ...]) -> None:
-    """Emits PatternsDue: after this request, the host resolves the patterns, if any."""
+    """Emits PatternsDue for the patterns, if any: they are resolved after this request."""
     if patterns:
         state.resolving.add(group_id)
         state.effects.append(PatternsDue(group_id, patterns))
 
 
 def resolve(state: Shard, group_id: str, patterns: Iterable[str]) -> None:
-    """Appends the topics of the patterns, and the group's next epoch if the topics changed."""
+    """Appends the patterns' topics, and the next epoch if the topics or their metadata changed."""
     state.resolving.discard(group_id)
     group = of_kind(state.groups.get(group_id), ConsumerGroup)
     if group is None:

@@ -213,7 +213,7 @@ class Continuation(Frozen):
     """Actions after an append; by default there are none.
 
     A `state` is a `Shard`; its type is `Any` here, because the module of `Shard` imports this one.
-    Requests that need other actions have a `Continuation` of their own, beside their handler.
+    Requests that need other actions have a `Continuation` of their own, next to their handler.
     """
 
     def done(self, state: Any) -> None:
@@ -254,7 +254,7 @@ class Answer(Continuation):
 
 
 class Retry(Continuation):
-    """If the append fails, the deadline that led to it is armed again, to pass 500 ms later."""
+    """Arms the passed deadline again, for 500 ms later, on a failure except NOT_COORDINATOR."""
 
     key: DeadlineKey
     revocation: int | None  # the epoch that the passed deadline took from `revocations`

@@ -24,7 +24,7 @@ from .state import AnyGroup, Ownership, Shard, of_kind
 
 
 def load(state: Shard, entries: tuple[LogEntry, ...]) -> None:
-    """Replays the log in order, then restarts every member's session."""
+    """Replays the log in order, then arms the groups' deadlines; emits Unreadable if it fails."""
     for entry in entries:
         try:
             _replay(state, entry)

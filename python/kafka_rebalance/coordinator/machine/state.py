@@ -107,7 +107,7 @@ class Shard(Mutable):
     group is removed, unless it has newer offsets.
 
     While appends of a broker-assigned group are in flight, `durable` holds the group as it is
-    in the log; None if it is not there. `revocations` holds the member epoch for which each
+    in the log; None if the log lacks it. `revocations` holds the member epoch for which each
     rebalance timeout was armed.
     """
 

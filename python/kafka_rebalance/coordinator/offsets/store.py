@@ -218,7 +218,7 @@ class OffsetOrder:
         return list(dict.fromkeys([*self._committed.partitions(group_id), *pending]))
 
     def snapshot(self, epoch: int) -> None:
-        """Makes the present order the one to which `revert` returns, once for each epoch."""
+        """Makes `revert` return to the present order; does nothing if the epoch is unchanged."""
         self._registry.snapshot(epoch)
 
     def revert(self) -> None:

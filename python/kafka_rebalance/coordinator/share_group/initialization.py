@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Asks the host to initialise the share state of new partitions; forgets that of deleted topics.
+"""Asks the host to initialise the share state of new partitions, and forgets it for deleted topics.
 
 1. A heartbeat that finds subscribed partitions without share state writes a record that they are
    being initialised. After 30 s, a heartbeat asks again.
 2. The host initialises the partitions of ShareStateDue, and passes this effect back. The next
    record lists them as initialised. If its append fails, they are forgotten, so that a later
    heartbeat asks again.
-3. Partitions of deleted topics are forgotten. Before a group is deleted, a record marks its share
-   state as deleting, even if no partition has share state.
+3. Partitions of deleted topics are forgotten. Before a group with a share state record is deleted,
+   a new record marks its share state as deleting, even if no partition has any left.
 
 Source   GroupMetadataManager (maybeCreateInitializeShareGroupStateRequest,
          subscribedTopicsChangeMap, initializeShareGroupState, maybeCleanupShareGroupState,
@@ -45,7 +45,7 @@ from .group import (
 def mark_share_state(
     state: Shard, request_id: int, request: DeleteGroups, group_ids: tuple[str, ...]
 ) -> bool:
-    """Marks as deleting the share state of the first empty group with one; else returns False."""
+    """Marks share state of the first empty group with any as deleting; returns whether it did."""
     for at, group_id in enumerate(group_ids):
         group = of_kind(state.groups.get(group_id), ShareGroup)
         if group is not None and group.share_state is not None and group.is_empty:
@@ -76,7 +76,7 @@ _UNKNOWN_NAME = "<UNKNOWN>"
 def ask_for_share_state(
     state: Shard, group: ShareGroup, names: Iterable[str], records: log.Records
 ) -> ShareStateDue | None:
-    """Returns the partitions that the host must initialise, and adds their record; else None."""
+    """Returns the partitions that the host must initialise, and adds their record, if any."""
     # 1.
     asked = _uninitialized(state, group.share_state, names)
     if not asked:

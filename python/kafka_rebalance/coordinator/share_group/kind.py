@@ -9,8 +9,8 @@ ShareGroupHeartbeat: a member joins or stays, and learns its partitions.
 4. This member's step to its target. Other members do not matter: partitions are shared.
 5. Partitions whose share state is not initialised (`initialization.py`).
 
-The response has an assignment if the member joins or sends topic names, or if its partitions have
-changed.
+The response contains an assignment if the member joins or sends topic names, or if its partitions
+have changed.
 
 Source   GroupCoordinatorService.shareGroupHeartbeat, GroupMetadataManager (shareGroupHeartbeat,
          shareGroupLeave, initializedAssignmentPending, replay), ShareGroupAssignmentBuilder,
@@ -77,7 +77,7 @@ def share_step(
     *,
     is_new_epoch: bool,
 ) -> ShareGroupMember:
-    """Returns the member's next state; `topics` holds the ids of the topics it subscribes to."""
+    """Returns the member after a step; `topics` holds the ids of its subscribed topics."""
     if epoch != member.member_epoch:
         return replace(
             member,
@@ -92,7 +92,7 @@ def share_step(
 
 
 def _selected(target: Target, topics: Collection[Uuid]) -> Partitions:
-    """Returns the target's partitions of `topics`, reordered if the target has more topics."""
+    """Returns the target's partitions in `topics`, reordered if the target has more topics."""
     partitions = {topic: dict.fromkeys(numbers) for topic, numbers in target.items()}
     if all(topic in topics for topic in partitions):
         return partitions
@@ -183,7 +183,7 @@ def next_epoch(state: Shard, change: EpochChange) -> EpochChange:
 
 
 def targets_of(state: Shard, change: EpochChange) -> tuple[Answer, dict[str, Target | None]]:
-    """Returns the new targets, and the present ones in the same order. Errors: AssignorThrows."""
+    """Returns the new targets, and the present ones in Kafka's order. Errors: AssignorThrows."""
     group, cluster = change.group, state.cluster
     members = {**dict(group.members.items()), change.member.member_id: change.member}
     present = {one: group.targets.get(one) for one in java_hash_order(list(group.members))}

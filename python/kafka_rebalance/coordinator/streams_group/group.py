@@ -138,7 +138,7 @@ _NOTHING_UNLOGGED = Unlogged()
 class StreamsGroup(RecordedGroup[StreamsGroupMember, GroupTasks]):
     """A streams group; a method either only reads it, or makes one change.
 
-    `unlogged_before` holds the id of the append that followed the last change of `unlogged`, and
+    `unlogged_before` holds the id of the append that followed the last change to `unlogged`, and
     the value that a failure of this append restores.
     """
 

@@ -3,7 +3,7 @@
 
 1. The request's fields.      5. The topology, and the tasks that the member reports.
 2. The group.                 6. The group's epoch, and the targets (`target.py`).
-3. Room for a member.         7. This member's reconciliation (also there).
+3. Room for a member.         7. This member's reconciliation (`target.py`).
 4. The member and its epoch.
 
 The response always lists the statuses. It lists the member's tasks only if the member joins, or if
@@ -173,7 +173,7 @@ def ask_shutdown(group: StreamsGroup, request: wire.StreamsGroupHeartbeat) -> No
 def _topology(
     group: StreamsGroup, request: wire.StreamsGroupHeartbeat, records: log.Records
 ) -> wire.StreamsTopology:
-    """Returns the group's topology; a group without one takes the topology in the request."""
+    """Returns the group's topology; if it has none, the request's. Errors: RequestRefused."""
     sent, known = request.topology, group.topology
     if sent is not None and sent.epoch < 0:
         raise RequestRefused(ErrorCode.UNKNOWN_SERVER_ERROR)
@@ -218,7 +218,7 @@ def _change(
     *,
     is_new: bool,
 ) -> StreamsChange:
-    """Returns the change; a new epoch if `is_new`, or if topology, settings or targets differ."""
+    """Returns the change, in a new epoch if `is_new`, or if topology, settings or target differ."""
     config = state.config_of(group.group_id)
     configs = {NUM_STANDBY_REPLICAS: str(config.group_streams_num_standby_replicas)}
     if config.group_streams_rack_aware_assignment_tags:

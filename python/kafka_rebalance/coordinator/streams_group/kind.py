@@ -131,7 +131,7 @@ def _shown(tasks: GroupTasks) -> streams.DescribedTasks:
 
 
 def _epochs(role: Role, without: int) -> dict[Task, int]:
-    """Returns active tasks with their epochs; each gets `without` if the record has not as many."""
+    """Returns active tasks with epochs: `without` where a subtopology has too few or too many."""
     found: dict[Task, int] = {}
     for name, numbers, epochs in role:
         if epochs is None or len(epochs) != len(numbers):

@@ -4,8 +4,8 @@
 The brokers' sticky task assignor computes the targets:
 
 1. While the initial rebalance delay runs, nobody has a target: ASSIGNMENT_DELAYED.
-2. If the targets of the group's epoch exist, they are returned. If the remembered target
-   (`refined`) differs from the member's present one, a new epoch begins with unchanged targets.
+2. If the targets of the group's epoch exist, they are returned. In a Stable group
+   (`refined`), if the member's tasks differ from its target, a new epoch keeps the old targets.
 3. Within the assignment interval after the last targets, those are returned: ASSIGNMENT_DELAYED.
 4. Otherwise the assignor sees the members in the order of the group's hash map, each with its
    present tasks, not with its target.
@@ -52,7 +52,7 @@ MOST_TASKS = 100_000
 
 
 class StreamsChange(Frozen):
-    """A change of a group: `member` replaces the member that has its id or instance id.
+    """A change to a group: `member` replaces the member that has its id or instance id.
 
     `refined` holds the remembered targets of a Stable group that has no other reason for a new
     epoch; the epoch then grows if the member's assignment differs from its target.
@@ -167,7 +167,7 @@ class TaskReconciliation(Frozen):
        old epoch, and gets nothing new. Otherwise it enters the target's epoch with the kept and the
        added tasks: UNRELEASED_TASKS if a task of the target is not free, else STABLE.
 
-    `owned` None: the member did not report its tasks.
+    `owned` is None if the member did not report its tasks.
     """
 
     group: StreamsGroup
@@ -176,7 +176,7 @@ class TaskReconciliation(Frozen):
     owned: GroupTasks | None
 
     def next(self, member: StreamsGroupMember) -> StreamsGroupMember:
-        """Returns the member's next state. Errors: RequestRefused for an UNKNOWN state."""
+        """Returns the changed member. Errors: RequestRefused if UNKNOWN, unless it owns nothing."""
         # 1.
         epoch = member.member_epoch
         if member.state is TasksState.STABLE and epoch == self.target_epoch:

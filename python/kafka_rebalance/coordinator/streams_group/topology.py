@@ -70,7 +70,7 @@ def described(topology: wire.StreamsTopology, counts: Mapping[str, int]) -> wire
 
 
 def configure(topology: wire.StreamsTopology, cluster: ClusterTopics) -> ConfiguredTopology:
-    """Applies the topology to these topics. Errors: RequestRefused if none could make it valid."""
+    """Applies the topology to the topics. Errors: RequestRefused if it can never be valid."""
     for one in topology.subtopologies:
         _copartitioned(one)  # Kafka reads the co-partition groups before anything else
     counts = {name: one.partitions for name, one in cluster.topics.items()}
@@ -88,7 +88,7 @@ def configure(topology: wire.StreamsTopology, cluster: ClusterTopics) -> Configu
     # 3.
     internal: dict[str, wire.InternalTopic] = {}
     subtopologies = []
-    # A topic of several subtopologies gets its partition count from the last of them, by id.
+    # A topic in several subtopologies gets its partition count from the last of them, by id.
     for one in sorted(topology.subtopologies, key=lambda one: name_key(one.subtopology_id)):
         tasks = max(counts.get(name, decided.get(name, 0)) for name in source_names(one))
         stateful = bool(one.state_changelog_topics)
@@ -110,7 +110,7 @@ def configure(topology: wire.StreamsTopology, cluster: ClusterTopics) -> Configu
 def _expected(
     topics: tuple[wire.InternalTopic, ...], decided: dict[str, int]
 ) -> dict[str, wire.InternalTopic]:
-    """Returns name -> topic with its partition count. Errors: RequestRefused for a count of 0."""
+    """Returns name -> topic with its partition count. Errors: RequestRefused for 0, or a repeat."""
     expected = {
         one.name: one._replace(partitions=one.partitions or decided[one.name]) for one in topics
     }

@@ -5,7 +5,8 @@ a member's requests.
     at once        while the member joins, acknowledges or leaves; the first two wait for the
                    response to the last heartbeat
     interval       set by the coordinator, and counted from the time of sending the last heartbeat
-    after an error all fields are sent; after a back-off, unless the member's state sends at once
+    after an error all fields but the rack are sent; after a back-off, unless the member's state
+                   sends at once
     no polls       after `max.poll.interval.ms` the member leaves, and is STALE until the next poll
 
 Source   AbstractHeartbeatRequestManager.poll, HeartbeatRequestState,
@@ -51,7 +52,7 @@ def beat(state: AsyncMembership) -> None:
 
 
 def due_ms(state: AsyncMembership) -> int | None:
-    """Returns when (ms) the next regular heartbeat is due, now at the earliest; None if never."""
+    """Returns when (ms) the next regular heartbeat is due, now or later; None if it must wait."""
     if state.coordinator_node is None or state.state in NOT_IN_GROUP or state.heartbeat_in_flight():
         return None
     return max(state.heartbeat_at_ms, state.retry_at_ms, state.now_ms)
@@ -214,7 +215,7 @@ def _back_off(state: AsyncMembership) -> None:
 
 
 def fence(state: AsyncMembership) -> None:
-    """Loses all partitions; a member that was not leaving then rejoins with its old id."""
+    """Loses all partitions, then rejoins with the old id; a leaving member stays out."""
     if state.state in (_S.PREPARE_LEAVING, _S.LEAVING):
         state.move(_S.UNSUBSCRIBED)
     elif state.state not in NOT_IN_GROUP:

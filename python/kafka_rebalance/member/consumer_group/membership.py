@@ -74,7 +74,7 @@ NO_ASSIGNMENT = LocalAssignment(_NO_EPOCH, {})
 
 
 class Purpose(Enum):
-    """The reason for a callback, which decides what follows when it has returned."""
+    """The reason for a callback; it decides what follows when the callback has returned."""
 
     REVOKE = auto()  # a reconciliation revokes partitions; it then assigns others
     ASSIGN = auto()  # a reconciliation assigns partitions, which the member then acknowledges
@@ -82,7 +82,7 @@ class Purpose(Enum):
 
 
 class Callback(NamedTuple):
-    """A call of the application's listener."""
+    """A call to the application's listener."""
 
     effect: Revoked | Assigned | Lost
     purpose: Purpose
@@ -202,7 +202,7 @@ class AsyncMembership(AnyMembership):
             self.released()
 
     def released(self) -> None:
-        """Continues after a loss: a fenced member joins again, a stale one waits for a poll."""
+        """Continues after a loss: a fenced member rejoins, a stale member only after a poll."""
         self.clear_assignment()
         is_stale = self.state is ConsumerMemberState.STALE
         if self.state is ConsumerMemberState.FENCED or (is_stale and self.rejoins_when_released):

@@ -3,12 +3,12 @@
 
     1. start     in a poll; without automatic commits and without a revocation also between polls.
                  The member stops reading the partitions that it has to give up
-    2. commit    of all positions, tried again until the rebalance timeout
+    2. commit    if commits are automatic: all positions, tried again until the rebalance timeout
     3. revoke    onPartitionsRevoked, if the member has to give up partitions
     4. assign    onPartitionsAssigned with the gained partitions, even if there are none
     5. state     ACKNOWLEDGING, which sends a heartbeat at once
 
-A reconciliation ends without effect if the member is no longer RECONCILING, or has joined again.
+A reconciliation ends early if the member is no longer RECONCILING, or has joined again.
 Topics whose names the client does not know are left out; the other topics are acknowledged
 meanwhile.
 
@@ -40,7 +40,7 @@ _RETRIABLE = (
 
 
 def reconcile(state: AsyncMembership, *, is_poll: bool) -> None:
-    """Starts a reconciliation, if there is a new assignment and none is in progress."""
+    """Reconciles a new assignment, unless a reconciliation runs or has to wait for a poll."""
     is_new = state.state is _S.RECONCILING and state.current != state.target
     if not is_new or state.reconciliation is not None:
         return

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Changes of a group, as objects and as short strings."""
+"""Changes to a group, as objects and as short strings."""
 
 from kafka_rebalance.lazy import lazily
 

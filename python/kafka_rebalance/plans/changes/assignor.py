@@ -2,8 +2,8 @@
 """The change of the assignor by a rolling bounce: each member restarts with another list.
 
 1. A member leaves or comes back, as in `BounceMembers`; a static member returns before its session
-   ends. After its restart, it sends the data that its library sends under the first assignor of its
-   new list.
+   ends. After the restart, each member sends the data that its library sends under the first
+   assignor of its new list.
 2. The members vote (`assignors/selection.py`). The new assignor is selected as soon as the last
    member that lists only the old one has left; a static member's return can also change the vote.
 3. The leader assigns with its class of the selected name. An unknown leader is assumed to be
@@ -53,7 +53,7 @@ class SwitchAssignor(Change, Frozen):
     """All members restart one after another, in join order, and afterwards list this assignor.
 
     In this bounce, they list both assignors, the new one first; if both share a name in JoinGroup,
-    only the new one. Later changes of the plan assume that members list only the new one. A switch
+    only the new one. Later changes in the plan assume that members list only the new one. A switch
     to an assignor of the brokers (KIP-848) is planned as one new target.
     """
 
@@ -126,7 +126,7 @@ class Restart(NamedTuple):
     """The restart of one member in a bounce. `began` is the group before the whole bounce.
 
     `waiting` are the ids of this member and of the members that restart later. If `was_eager`,
-    these list an eager assignor beside `old`.
+    they also list an eager assignor.
     """
 
     began: GroupSpec

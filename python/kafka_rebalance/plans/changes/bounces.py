@@ -38,7 +38,7 @@ HEARTBEAT_MS = 5_000
 """The default of `group.consumer.heartbeat.interval.ms`, also for share and streams groups."""
 
 LEADERS_HEARTBEAT_MS = 3_000
-"""The default of `heartbeat.interval.ms` of Java, librdkafka, kafka-python and aiokafka."""
+"""The default of `heartbeat.interval.ms` in Java, librdkafka, kafka-python and aiokafka."""
 
 _LONGEST_MS = 2**31 - 1
 _LONGEST_TEXT = 15
@@ -157,7 +157,7 @@ def _duration(text: str) -> int:
 
 
 def _join_again(group: GroupSpec, member: Member, ids: MadeUp) -> Edited:
-    """Returns the group with the restarted member as its last member, which owns nothing."""
+    """Returns the group with the restarted member, which owns nothing, as its last member."""
     others = tuple(m for m in group.members if m.member_id != member.member_id)
     back = restarted(member, ids, group.members, is_bare=group.assignor in SERVER_SIDE)
     after = newly_listed(group.edited(members=(*others, back)), ids, {back.member_id})
@@ -187,7 +187,7 @@ def _return(group: GroupSpec, member: Member, ids: MadeUp) -> Edited:
 
 
 def _restart(group: GroupSpec, member: Member, ids: MadeUp) -> Edited:
-    """Returns the group after a static member came back in time, with a new id (KIP-345)."""
+    """Returns the group after a member is back in time; a really static one has a new id."""
     waiting = held_by(group, {member.member_id})
     if member.group_instance_id is None:
         return Edited(group, rebalances=False, waiting=waiting)

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """The base class of all changes, and `apply`, which edits a group without any rebalance.
 
-A change has one or more events: the bounce of a dynamic member has two, because it leaves and comes
+A change has one or more events: the bounce of a dynamic member can have two, leaving and coming
 back. After each event, a live group rebalances until it has settled (`plans/rounds.py`). A change
-that does not fit the group is a GroupError at `change`; one that refers to a topic, member, client
-or rack which the group does not have is NotAffected. Mirror: `src/plans/changes/change.rs`.
+that does not fit the group raises a GroupError at `change`: NotAffected if the group lacks its
+topic, member, client or rack, or already has its assignor. Mirror: `src/plans/changes/change.rs`.
 """
 
 import re
@@ -24,7 +24,7 @@ _COUNT = re.compile(r"[0-9]{1,9}", re.ASCII)
 
 
 class Verb(NamedTuple):
-    """The first word of a change's text, also its option. Without a value, `default` counts."""
+    """The first word of a change's text, and its option; `default` replaces a missing value."""
 
     name: str
     metavar: str
@@ -69,7 +69,7 @@ class Change(ABC):
 
 
 def check_fields(change: Any) -> None:
-    """Raises a GroupError at `change` that names the first field of a wrong type."""
+    """Raises a GroupError at `change` for the first field with a value of a wrong type, if any."""
     for one in fields(change):
         value = getattr(change, one.name)
         if one.type in _TYPES and not fits(value, one.type):

@@ -169,7 +169,7 @@ def newly_listed(group: GroupSpec, ids: MadeUp, who: Collection[str] | None = No
 
 
 def _lists_a_set(member: Member, group: GroupSpec) -> bool:
-    """Returns whether the member may run a Python library's own class, which sorts no topics."""
+    """Returns whether the member may run a Python library's own class; these do not sort topics."""
     if member.client_library in ("java", "librdkafka"):
         return False
     return not {KAFKA_PYTHON, AIOKAFKA}.isdisjoint(clients_for(member, group.group_id))

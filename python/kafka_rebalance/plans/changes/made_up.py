@@ -51,7 +51,7 @@ class Basis(Enum):
 
 
 class Newcomer(NamedTuple):
-    """A member with a made-up id. `name` is the part before the UUID (a bare id has none)."""
+    """A member with a made-up id. `name` precedes the UUID, but is not part of a bare id."""
 
     member_id: str
     name: str
@@ -153,7 +153,7 @@ class MadeUp:
 
         In draw 0, the method returns `topics` unchanged. In an even draw, the first new process
         lists them in the order of another member (`alike`), in an odd draw in another order.
-        Further new processes list them in a random order.
+        For further new processes, chance decides which of these.
         """
         is_first, self.topics_guessed = not self.topics_guessed, True
         if self._draw == 0:
@@ -175,7 +175,7 @@ class MadeUp:
 
         For the first newcomer, each draw takes another position, so that the draws together spread
         over all positions. For a later newcomer, a random distance is added to its position. Draw 0
-        keeps the guess. The returned name is not in `taken`.
+        keeps `name`, and so does every draw if `name` is not a guess. A new name is not in `taken`.
         """
         if self._draw == 0 or not basis.is_guess:
             return name

@@ -24,13 +24,13 @@ _OPTION = re.compile(rf",({'|'.join(_OPTIONS)})=")
 
 
 class AddMembers(Change, Frozen):
-    """New members join, in one rebalance.
+    """New members join: in one rebalance or, if a broker assigns, in one for each.
 
     They copy the member `like` (a member_id or group_instance_id; default: the member that joined
-    last): its subscription, its rack (unless `rack` is set), and whether it is static. Their names
-    are guessed (`made_up.py`), unless `client_id` or `instance_id` names the first new member: then
-    the others get the next numbers; but a client id without a number is used for all. In a streams
-    group, each new member has its own process.
+    last): its subscription, its rack (unless `rack` is set), and whether it is static (always with
+    `instance_id`). Their names are guessed (`made_up.py`), unless `client_id` or `instance_id`
+    names the first new member: then the others get the next numbers; but a client id without a
+    number is used for all. In a streams group, each new member has its own process.
     """
 
     count: int
@@ -132,7 +132,7 @@ class AddMembers(Change, Frozen):
 
 
 class RemoveMembers(Change, Frozen):
-    """Members leave, in one rebalance: exactly one of the fields selects them.
+    """Members leave, all at once: exactly one of the fields selects them.
 
     `count` selects the members that joined last; `member` is a member_id or group_instance_id.
 
@@ -241,9 +241,7 @@ def _instances(group: GroupSpec) -> list[str]:
 
 
 def _lost(group: GroupSpec, rack: str, gone: set[str]) -> Edited:
-    """Returns the group after `rack` is lost: without the members in `gone`, and without its
-    replicas.
-    """
+    """Returns the group after `rack` is lost, with its replicas and the members in `gone`."""
     left = without(group, gone)
     read = {topic for member in left.members for topic in member.topics}
     leaderless = tuple(

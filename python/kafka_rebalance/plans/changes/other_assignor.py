@@ -12,7 +12,7 @@
    no longer does: the library "java", which its bytes showed, is dropped, and its library is
    unknown.
 
-Source   the table in docs/plans.md, of real clients; librdkafka 2.16. Mirror: `Draft::run_by`.
+Source   the table of real clients in docs/plans.md; librdkafka 2.16. Mirror: `Draft::run_by`.
 """
 
 from dataclasses import replace

@@ -59,9 +59,9 @@ class SwitchProtocol(Change, Frozen):
     """All members restart one after another, in join order, with another `group.protocol`.
 
     `protocol` is "consumer" or "classic". `assignor` is the group's assignor afterwards. For
-    "consumer", it is the broker's uniform or range (None means uniform); for "classic", a classic
-    assignor, such as librdkafka/range (None means range, the first in the Java client's default
-    list).
+    "consumer", it is the broker's uniform, range or balanced (None means uniform); for "classic", a
+    classic assignor, such as librdkafka/range (None means range, the first in the Java client's
+    default list).
     """
 
     protocol: str
@@ -157,7 +157,9 @@ def lacking(assignor: str) -> str:
 
 
 def copies_user_data(group: GroupSpec) -> bool:
-    """Returns whether the leader copies user data into assignments; only librdkafka's does."""
+    """Returns whether the leader copies user data into assignments: only librdkafka's does,
+    with its cooperative-sticky.
+    """
     library = library_of(group.assignor) or group.leader_library
     return library == "librdkafka" and protocol_name(group.assignor or "") == "cooperative-sticky"
 
@@ -243,9 +245,9 @@ class _Restart(NamedTuple):
 def _led_by_client(group: GroupSpec, assignor: str) -> GroupSpec:
     """Returns the group as a classic leader with this assignor sees it.
 
-    A librdkafka client sorts the topics of its subscription. Its leader adds the topics of one
-    member after another to its request for metadata, and the broker's response lists them in this
-    order.
+    A librdkafka client sorts the topics of its subscription. As the leader, it adds the topics of
+    one member after another to its request for metadata, and the broker's response lists them in
+    this order.
     """
     if library_of(assignor) != "librdkafka":
         return group.edited(assignor=assignor)

@@ -16,7 +16,7 @@ _MOST_LOOKED_AT = 10_000
 
 
 def own_short_name(client_id: str | None, member_id: str) -> str | None:
-    """Returns a bare id's short name: client id and first characters; None for other ids."""
+    """Returns a bare id's short name: client id and 4 characters; None for other ids."""
     return f"{client_id}-{member_id[:4]}" if client_id and len(member_id) == _BARE_ID else None
 
 

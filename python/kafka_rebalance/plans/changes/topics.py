@@ -2,8 +2,8 @@
 """Changes of topics and of subscriptions.
 
 No rebalance follows if no member subscribes to the topics that grow or are deleted. None follows if
-members subscribe again to the topics that they already have. But members of aiokafka do join again
-in this case, and so do leaders of librdkafka under an eager assignor (any member may lead).
+members subscribe again to the topics that they already have. But aiokafka's members do join again
+in this case, and so do librdkafka's leaders under an eager assignor (any member may lead).
 
 Source   ConsumerCoordinator.MetadataSnapshot, SubscriptionState.changeSubscription (Kafka 4.4.0);
          all clients: tests/live/test_topic_changes.py; broker: GroupMetadataManager.

@@ -96,9 +96,7 @@ class Curve(Frozen):
         return small_table(self.summary, COLUMNS, self.rows(), lambda row: row)
 
     def rows(self) -> list[tuple[str, ...]]:
-        """Returns rows for `COLUMNS`: the points at which the largest load falls, and the last
-        point.
-        """
+        """Returns rows for `COLUMNS`: the first point for each largest load; the last point."""
         ends = {one.greatest: one for one in reversed(self.points)}
         shown = sorted([*ends.values(), self.points[-1]], key=lambda one: one.taken_at_most)
         return [

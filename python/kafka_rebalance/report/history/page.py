@@ -149,7 +149,7 @@ _LABEL_EVERY = 8
 
 
 def timeline(recorded: Recorded) -> str:
-    """Returns a picture of one group's last records, and a sentence on the records left out."""
+    """Returns a picture of a group's last records, and a sentence on what is left out."""
     columns = [(row, one) for row, one in recorded if one is not None][-MOST_COLUMNS:]
     rows = _rows([one for _, one in columns])
     shown = list(rows)[:MOST_MEMBERS]
@@ -193,7 +193,7 @@ def legend(rows: Sequence[RecordedRebalance]) -> str:
 
 def _rows(generations: Sequence[RecordedGeneration]) -> dict[str, dict[int, RecordedMember]]:
     """Returns member's name -> number of the picture's column (a generation) -> the member in it.
-    If members share a name, their ids replace it.
+    If members share a name, the short forms of their ids replace it.
     """
     shared = {
         identity

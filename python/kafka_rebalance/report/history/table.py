@@ -51,7 +51,7 @@ def print_groups(groups: _Groups, patterns: Sequence[Pattern], *, everything: bo
 
 
 def answer_of(rows: Sequence[RecordedRebalance], groups: int = 1) -> str:
-    """Returns a sentence: how many rebalances, within which time, and the most frequent causes.
+    """Returns a sentence: how many rebalances, in which time and, of one group, with which causes.
 
     The second rounds of cooperative members are not a cause: they come last.
     """
@@ -92,7 +92,7 @@ def advice_of(patterns: Sequence[Pattern]) -> str:
 
 
 def times(number: int) -> str:
-    """Returns "once", "twice", or a text such as "14 times"."""
+    """Returns "once", "twice", or text such as "14 times"."""
     return {1: "once", 2: "twice"}.get(number, f"{number:,} times")
 
 
@@ -210,7 +210,7 @@ def pattern_text(one: Pattern, names: Mapping[str, str]) -> str:
 
 
 def row_text(row: RecordedRebalance, names: Mapping[str, str]) -> str:
-    """Returns the causes with their members, such as `came (orders-3-5f2e); back (…)`."""
+    """Returns the causes with their members, such as `joined (orders-3-5f2e); left (…)`."""
     if row.error is not None:
         return f"cannot be read: {row.error}"
     texts = []
@@ -255,7 +255,7 @@ def print_replay(replayed: Sequence[ReplayedRebalance]) -> None:
 def print_counterfactuals(
     rows: Sequence[RecordedRebalance], played: Sequence[Counterfactual]
 ) -> None:
-    """Prints the recorded totals of all groups, and the totals under each assignor played."""
+    """Prints all groups' recorded totals, and the totals under each assignor played for all."""
     held = [row for row in rows if row.is_rebalance and row.members]
     recorded = f"{counted(len(held), 'rebalance')}, {counted(total_moves(held), 'move')}"
     if empty := sum(row.is_rebalance and not row.members for row in rows):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Prints comparisons at most 100 characters wide; settings that are pasted are never wrapped."""
+"""Prints comparisons at most 100 characters wide; settings to paste are never wrapped."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -53,7 +53,7 @@ def print_comparison(
         print()
     if why:
         print_wrapped(why)
-    if why.endswith(":"):  # it compares eager with cooperative
+    if why.endswith(":"):  # a command that compares eager with cooperative follows
         source = given if given.startswith("--") else f"--from {given}"
         options = [shell_option("--change", one) for one in comparison.changes]
         options += ["--compare eager,cooperative", "--costs 200ms/100ms"]
@@ -95,7 +95,7 @@ def _print_change(comparison: Comparison, given: str) -> None:
 
 
 def _clock(comparison: Comparison, times: Times) -> tuple[str, str]:
-    """Returns two texts if another assignor than the recommended one leaves partitions unread for
+    """Returns two strings if another assignor than the recommended one leaves partitions unread for
     less time; else ("", ""). The first is a sentence with the figures, which follows the summary;
     the second is the reason.
     """
@@ -172,8 +172,8 @@ _Price = tuple[int, int | None]
 
 
 def _answer(comparisons: Sequence[Comparison], prices: Sequence[_Price | None]) -> str:
-    """Returns a sentence such as `19 groups: 12 switch to cooperative-sticky; 7 keep theirs; the
-    switches cost 200 rebalances and 3,000 moves once.`
+    """Returns a sentence such as `19 groups: 12 switch to cooperative-sticky; 7 keep theirs;
+    getting there costs 200 rebalances and 3,000 moves once.`
     """
     advice: Counter[tuple[str, str]] = Counter()
     for one in comparisons:

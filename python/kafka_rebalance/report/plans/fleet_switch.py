@@ -167,6 +167,6 @@ def _cells(row: _Row) -> Iterator[str]:
 
 
 def _shares(row: _Row) -> str:
-    """Returns the shares read within racks, before and after; "" if they round to equal texts."""
+    """Returns the shares read within racks, before and after; "" if they round to equal strings."""
     texts = [share_text(row[f"rack_share_{when}"]) for when in ("before", "after")]
     return " to ".join(texts) if texts[0] != texts[1] else ""

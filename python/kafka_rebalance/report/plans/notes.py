@@ -107,7 +107,7 @@ def _print_owners(
 def notes_on_groups(
     each: Iterable[tuple[str, Sequence[Note]]], *, losing: int, before: bool = False
 ) -> dict[str, str]:
-    """Returns kind -> a sentence about all groups that have a note of this kind.
+    """Returns kind -> a sentence about all groups with such a note; most kinds have no sentence.
 
     `each` pairs group ids with their notes; `losing` is the number of groups that lose a rack. With
     `before`, lost racks are counted before the changes.

@@ -91,7 +91,7 @@ _SIGNS = {Cell.KEPT: "", Cell.REVOKED: "−", Cell.GAINED: "+"}
 
 
 def plan_page(plan: RebalancePlan) -> str:
-    """Returns the page: figures, the grid of members and partitions, and every round."""
+    """Returns the page: figures, a grid of members and partitions if not too large, all rounds."""
     grid = grid_of(plan)
     names = text.names_in_plan(plan)
     answer = escaped(shortened(plan.summary, names))

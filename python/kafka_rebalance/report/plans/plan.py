@@ -88,7 +88,7 @@ def _before_switch(plan: RebalancePlan) -> tuple[Step, ...]:
 
 
 def step_notes(step: Step) -> list[str]:
-    """Returns notes on a step's waiting and leaderless partitions, to print after its cause."""
+    """Returns notes on a step, such as its waiting partitions, to print after the step's cause."""
     notes = []
     if step.waiting:
         is_lost = "comes back" not in step.cause and step.rounds

@@ -17,7 +17,7 @@ _MOST_ROWS, _MOST_LAGS = 20, 6
 
 
 def summary(plan: ApplicationPlan, run: Run) -> str:
-    """Returns a sentence: when the application is stable, which processes are idle, which warm-ups
+    """Returns a sentence: when the application is stable, how many tasks are idle, which warm-ups
     never end.
     """
     course, sums = plan.likeliest, measure.totals(run)

@@ -19,8 +19,8 @@ from .timeline import Bar, Look, Mark, TimeAxis, Timeline, timeline_of
 # alike; the labels in the wider bars name the holders.
 _SHADES = ("#9ecae1", "#fdd0a2", "#c7e9c0", "#dadaeb", "#fee391", "#d9d9d9", "#f7b6d2", "#bdbdbd")
 _SAME_SHADE = "held, by another member with this shade"
-# The marks (as SVG paths) that tell members with one shade apart: members 0 to 7 have none, members
-# 8 to 15 a line, and so on.
+# The marks (as SVG paths) that distinguish members with one shade: members 0 to 7 have none,
+# members 8 to 15 a line, and so on.
 _LINES = ("", "M 2 0 V 6", "M 0 2 H 6", "M 2 2 h 2 M 5 5 h 1 M 0 5 h 1")
 _WIDTH, _LEFT, _RIGHT, _ROW, _STEPS = 1100, 110, 60, 18, 90
 _MOST_BARS = 30_000
@@ -150,7 +150,7 @@ _HATCHES = (
 
 
 def _marked_holders(shown: Timeline) -> dict[tuple[str, int], str]:
-    """Returns (shade, mark) -> SVG pattern's name for members that share an earlier one's shade."""
+    """Returns (shade, mark) -> SVG pattern's name, for members with the shade of an earlier one."""
     held = (_shade_of(bar) for bar in shown.bars if bar.look is not Look.GAP)
     return {(shade, mark): f"{shade[1:]}-{mark}" for shade, mark in held if mark}
 

@@ -129,7 +129,7 @@ def chapter_columns(run: Run) -> list[str]:
 
 
 def chapter_rows(run: Run) -> list[list[str]]:
-    """Returns a row for each rebalance; other events only if partitions were unread for 50 ms."""
+    """Returns a row for each rebalance, and for other events from 50 partition-ms unread on."""
     stopped, unread_between = measure.stops_of(run), measure.unavailability(run)
     rows = []
     for one in measure.chapters(run):

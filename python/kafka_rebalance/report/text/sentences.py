@@ -64,7 +64,7 @@ def print_error(text: str) -> None:
 
 
 def print_sentence(text: str) -> None:
-    """Prints a sentence on standard error without the command's name, but with its indentation."""
+    """Prints a sentence on standard error with its indentation, but without the command's name."""
     for line in _lines(text):
         print(line, file=sys.stderr)
 
@@ -108,7 +108,7 @@ def member_names(
 ) -> dict[str, str]:
     """Returns member id -> short name, from member id -> client id; commands accept these names.
 
-    A member of a group whose broker assigns chooses a bare UUID as its id. Its short name begins
+    A member of a group that the broker assigns chooses a bare UUID as its id. Its short name begins
     with its client id, unless two names would then be equal.
     """
     from kafka_rebalance.plans.changes.short_names import own_short_name

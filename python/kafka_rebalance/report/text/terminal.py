@@ -104,7 +104,7 @@ class _ShownBytes:
 
 @contextmanager
 def shown_streams() -> Iterator[None]:
-    """Replaces the standard streams with ones that escape, a closed one with the null device."""
+    """Makes stdout and stderr escape their text; the null device replaces a closed stream."""
     before = sys.stdin, sys.stdout, sys.stderr
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         # A closed stream (`>&-`) is None. The null device takes its place, stdin first: an open

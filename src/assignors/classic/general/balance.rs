@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Step 6 of the general algorithm: passes over the partitions until a pass moves none. Step 7: the
-//! moves of step 6 are undone if they did not lower the score.
+//! moves of step 6 are undone if they did not lower the score and some member kept a partition.
 //!
 //! Shortcuts that cannot change the answer:
 //! - Before every partition, Kafka tests whether the group is balanced, and stops if it is. For a
@@ -236,7 +236,7 @@ impl<'c, 'g, 'a> Balance<'c, 'g, 'a> {
         Ok(false)
     }
 
-    /// Size and id of the smallest subscriber that is not fixed; of equal sizes, the first by id.
+    /// Returns size and id of the smallest subscriber not fixed; of equal sizes, the first by id.
     fn smallest(&mut self, topic: TopicId) -> Option<(usize, MemberId)> {
         let build = &self.build;
         let members = build.subscribers.distinct(topic);
@@ -296,7 +296,7 @@ impl<'c, 'g, 'a> Balance<'c, 'g, 'a> {
     }
 }
 
-/// The sum of the size differences of all pairs of members; it overflows as Java's 32-bit int.
+/// Sums the size differences of all pairs of members; the sum overflows like a Java int.
 pub fn score(mut sizes: Vec<i64>) -> i32 {
     sizes.sort_unstable();
     let n = sizes.len() as i64;
@@ -305,7 +305,7 @@ pub fn score(mut sizes: Vec<i64>) -> i32 {
     terms.fold(0i64, i64::wrapping_add) as i32
 }
 
-/// One partition's summand in the checksum of all owners.
+/// Returns one partition's summand in the checksum of all owners.
 fn mixed(id: PartitionId, owner: MemberId) -> u64 {
     use std::hash::{BuildHasher, BuildHasherDefault};
     BuildHasherDefault::<rustc_hash::FxHasher>::default().hash_one((id, owner))

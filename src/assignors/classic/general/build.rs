@@ -136,7 +136,7 @@ impl<'c, 'g, 'a> Build<'c, 'g, 'a> {
         Ok(())
     }
 
-    /// The pass of step 4 with racks: only members near a partition or without a rack may get it.
+    /// Runs the pass of step 4 with racks: only members near a partition or without a rack get it.
     /// Returns the partitions that remain; None if racks are not active. All members of a rack are
     /// near the same partitions, so only the rack's member with the fewest partitions is compared.
     pub(super) fn assign_near(
@@ -219,8 +219,8 @@ impl<'c, 'g, 'a> Build<'c, 'g, 'a> {
     }
 }
 
-/// By member: the largest number of partitions that it could have. A topic listed twice counts
-/// twice, unless the member's list is as long as the list of all subscribed topics.
+/// Returns, by member, the largest number of partitions that it could have. A topic listed twice
+/// counts twice, unless the member's list is as long as the list of all subscribed topics.
 fn possible(claims: &Claims) -> Vec<usize> {
     let mut possible: Vec<usize> = Vec::with_capacity(claims.group.members.len());
     for m in 0..claims.group.members.len() as MemberId {
@@ -235,7 +235,7 @@ fn possible(claims: &Claims) -> Vec<usize> {
     possible
 }
 
-/// The existing topics of a member's subscription; a topic listed twice appears twice.
+/// Returns the existing topics of a member's subscription; a topic listed twice appears twice.
 pub fn topics_of<'c>(
     claims: &'c Claims,
     member: MemberId,
@@ -285,7 +285,7 @@ impl<'g, 'a> Owners<'g, 'a> {
         self.table = table(self.group, copy.keys().into_iter(), slots);
     }
 
-    /// All members in the map's order, after the fixed members are put back into it.
+    /// Returns all members in the map's order, after the fixed members are put back into it.
     pub fn with_fixed(mut self) -> Vec<MemberId> {
         let fixed = table(self.group, self.fixed.iter().copied(), DEFAULT_SLOTS);
         put_all(&mut self.table, self.group, fixed.keys().into_iter());

@@ -10,7 +10,7 @@ use crate::group::model::{MemberId, NOBODY, PartitionId};
 /// Stands in the log for a partition that was taken away.
 const GONE: PartitionId = PartitionId::MAX;
 
-/// The length at which the log's gaps are closed, if the members hold `held` partitions.
+/// Returns the length at which the log's gaps are closed, if the members hold `held` partitions.
 fn with_gaps(held: usize) -> usize {
     held + held / 8 + 1024
 }
@@ -41,7 +41,7 @@ impl Holdings {
         }
     }
 
-    /// The member that got a partition last, or NOBODY.
+    /// Returns the member that got a partition last, or NOBODY.
     pub fn owner(&self, id: PartitionId) -> MemberId {
         self.owner[id as usize]
     }

@@ -87,8 +87,8 @@ impl Balance<'_, '_, '_> {
         None
     }
 
-    /// By topic: the number of partitions (of all topics) of the member that holds most among the
-    /// topic's owners, and a partition of the topic that this member owns.
+    /// Returns, by topic, the number of partitions (of all topics) of the fullest of the topic's
+    /// owners that are not fixed, and a partition of the topic that this member owns.
     fn largest_holders(&self) -> Vec<(usize, PartitionId)> {
         let build = &self.build;
         let mut largest = vec![(0, 0); build.claims.group.topics.len()];

@@ -27,7 +27,7 @@ impl Smallest {
         }
     }
 
-    /// Size and index of the smallest member; None if no member takes part.
+    /// Returns size and index of the smallest member; None if no member takes part.
     pub fn first(&self) -> Option<(u32, usize)> {
         let &first = self.tree.get(1).filter(|&&first| first != NONE)?;
         Some(((first >> 32) as u32, first as u32 as usize))

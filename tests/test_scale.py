@@ -338,6 +338,8 @@ def test_load_is_that_of_the_members_partitions() -> None:
     rate: dict[kr.TopicPartition | str, float] = {"t": 60, kr.TopicPartition("t", 5): 40}
     found = kr.scale(group, [3], rate=rate, lag={kr.TopicPartition("t", 0): 50}, capacity=70)
     assert rows(found, "busiest", "lag", "catch_up_s") == [(60.0, 50.0, 1.25), (50.0, 50.0, 1.0)]
+    reverse = dict(reversed(rate.items()))
+    assert [one.busiest for one in kr.scale(group, [3], rate=reverse).counts] == [60.0, 50.0]
     slow = kr.scale(group, [3], rate=rate, lag={"t": 6}, capacity=55)
     assert [one.to_dict()["catch_up_s"] for one in slow.counts] == ["never", 2 / 5]
     assert slow.summary.startswith("2 members do not keep up; 3 are enough (50 of 55 records")

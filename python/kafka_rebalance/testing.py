@@ -174,14 +174,11 @@ class RunningBroker:
 
     def kill(self, client_id: str) -> None:
         """Cuts the client off, and moves the clock until its sessions have expired."""
-        self.cut_off(client_id)
-        self._call(lambda: self._expire(client_id))
-
-    def _expire(self, client_id: str) -> None:
-        sessions = self._server.sessions_of(client_id)
+        sessions = self._call(lambda: self._server.sessions_of(client_id))
         if not sessions:
             raise ValueError(f"client_id: no member has the client id {client_id}")
-        self._server.advance(max(sessions))
+        self.cut_off(client_id)
+        self._call(lambda: self._server.advance(max(sessions)))
 
     def advance(self, ms: int, *, heartbeats: bool = True) -> None:
         """Moves the clock by `ms`; with `heartbeats`, connected members stay alive meanwhile."""

@@ -150,7 +150,7 @@ def scale(
         except (AssignorThrows, NoMembersLeft) as error:
             if members == now:
                 raise
-            errors[members] = error.problem
+            errors |= {members: error.problem} if members in wanted else {}
             continue
         stays = owns and members == now
         one = _count(members, plans[0], (rates, lags, capacity), stays=stays)

@@ -107,7 +107,7 @@ def loads_of(assignment: Assignment, rates: Numbers, lags: Numbers) -> Loads:
 
 
 def spread(group: GroupSpec, path: str, given: Given | None) -> Numbers:
-    """Returns partition -> number; a later entry of `given` replaces an earlier one.
+    """Returns partition -> number; a partition's own number replaces the one from its topic.
 
     Errors   GroupError at `path` for an unknown name or a number below 0; TypeError.
     """
@@ -116,7 +116,7 @@ def spread(group: GroupSpec, path: str, given: Given | None) -> Numbers:
     if not isinstance(given, Mapping):
         raise TypeError(f"{path}: {a_type(given)} is not a mapping; give {{topic: number}}")
     counts, found = partition_or_task_counts(group), dict[TopicPartition, float]()
-    for name, number in given.items():
+    for name, number in sorted(given.items(), key=lambda one: isinstance(one[0], TopicPartition)):
         if not isinstance(number, int | float) or not 0 <= number < math.inf:
             raise GroupError(path, f"{number!r} is not a number from 0 on")
         whole = [TopicPartition(str(name), p) for p in range(counts.get(str(name), 0))]

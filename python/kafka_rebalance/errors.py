@@ -70,7 +70,7 @@ NO_MEMBERS = "no-members"
 
 
 class NoMembersLeft(GroupError):
-    """A change leaves the group without members: the plan's result, which has no assignment."""
+    """A change leaves the group without members: a result without assignment, not a bad input."""
 
 
 def error_kind(error: GroupError) -> str:

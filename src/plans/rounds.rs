@@ -60,7 +60,7 @@ impl Round {
         }
     }
 
-    /// Returns, by new owner, the partitions that are revoked here and assigned only in `later`.
+    /// Returns, by new owner, the partitions that this round revokes and only `later` assigns.
     pub fn withheld(&self, later: &Self) -> Assignment {
         let mut given_up: FxHashSet<TopicPartition> =
             self.delta().revoked.partitions.into_iter().collect();

@@ -31,7 +31,7 @@ pub struct Ends {
     places: FxHashMap<TopicPartition, usize>,
     /// For each partition, the last draw that counted it.
     counted: Vec<usize>,
-    /// A guess of the next partition's index; it is right if two draws have equal orders.
+    /// A guess of the next partition's index; it is right if each draw has the same order.
     next: usize,
 }
 

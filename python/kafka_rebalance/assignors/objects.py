@@ -57,7 +57,7 @@ def built_in(name: str) -> BuiltInAssignor:
 
 @cache
 def _class_of(name: str) -> type[BuiltInAssignor]:
-    """Makes the class for a registry's row; cached, because it takes as long as 100 objects."""
+    """Makes the class for a registry's row; cached, because an object takes far less time."""
     return cast(type[BuiltInAssignor], type(name, (BuiltInAssignor,), {"name": name}))
 
 

@@ -149,7 +149,7 @@ def _answers(groups: object, work: Callable[[object], Any]) -> Any:
 
 
 def _check(pa: Any, data: object) -> None:
-    """Raises a ValueError if offsets point beyond their buffer's end, which only pyarrow knows."""
+    """Raises a ValueError if an offset is beyond its buffer: only pyarrow knows a buffer's end."""
     if isinstance(data, pa.RecordBatch | pa.Table):
         try:
             data.validate()

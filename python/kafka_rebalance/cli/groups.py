@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Adds and reads the options that name groups and changes, for all commands that have them."""
+"""Reads the groups and changes that the options name, and runs a command's work on each group."""
 
 import argparse
 import json

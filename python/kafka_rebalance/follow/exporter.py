@@ -24,9 +24,9 @@ from .rebalances import FollowedRebalance
 class Exporter:
     """Keeps the metrics of the groups that `is_wanted` accepts, at most `most_groups` of them.
 
-    `on_problem` is called with a part of the cluster that cannot be read and each new error in it,
-    and with None when the part can be read again. After any error but a ClusterError, the part is
-    given up. `followed` reads the cluster.
+    `on_problem(part, error)` is called for each new error of a part of the cluster that cannot be
+    read; `error` is None when the part can be read again. After any error but a ClusterError, the
+    part is given up. `followed` reads the cluster.
     """
 
     def __init__(

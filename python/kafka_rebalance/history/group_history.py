@@ -342,7 +342,7 @@ class GroupHistory:
             yield Cause("partitions added", detail=told)
 
     def _of_nothing(self, before: RecordedGeneration, now: RecordedGeneration) -> Cause:
-        """Returns the cause of a rebalance whose record does not differ from the record before."""
+        """Returns the cause of a rebalance that the members of the two records do not explain."""
         if now.group_type != "classic":
             if now.metadata_hash != before.metadata_hash:
                 detail = "more partitions, other racks, or a topic that came or went"

@@ -73,8 +73,8 @@ def play_shared(
 ) -> Played:
     """Plays a change of a share group; `before` is the group before the change.
 
-    A topic without subscribers in `before` has never been read, except for the partitions in
-    `Topic.initialized`. In the returned group, only topics without subscribers have this field set.
+    A topic without subscribers in `before` counts as never read, except for the partitions in its
+    `initialized`. In the returned group, this field is None for topics with subscribers.
     """
     # 6.
     was, reads = _read_counts(before), _read_counts(group)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The effects of a step to another number of members, their ranges, and the members' loads.
+"""The effects of a step to another number of members: figures with ranges, and members' loads.
 
-Unknown before a step are the ids of new members, the members that leave (a plan takes those that
-joined last; a Kubernetes Deployment, any pods), and sometimes the leader: see `ranges_of`.
+Before a step, some facts are unknown: the ids of new members, which members leave (a plan removes
+those that joined last, a Deployment any pods), and sometimes the leader: see `ranges_of`.
 """
 
 import math

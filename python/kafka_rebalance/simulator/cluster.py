@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Simulates the cluster as clients see it: topics, racks, brokers that leave.
+"""Simulates the cluster as clients see it: topics, racks, brokers that leave; and when they look.
 
 While a broker is away, no member reads the partitions that only this broker can lead. If the event
 names the broker's rack, the metadata lack the rack of its replicas. A broker that has returned

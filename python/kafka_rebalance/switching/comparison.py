@@ -287,8 +287,8 @@ def _met_by(group: GroupSpec) -> list[str]:
 def _listed_alone(
     group: GroupSpec, changes: tuple[Change, ...], engine: Engine, *, by_load: bool
 ) -> Candidate | None:
-    """Returns an eager group's own assignor as if members listed only this one; None if the group
-    is not eager, or would never settle.
+    """Returns the candidate for an eager group that becomes cooperative because members list only
+    its own assignor; None if this is not possible, or if the group would never settle.
     """
     own = group.assignor
     if own is None or group.rebalance_protocol != "eager" or not lists_eager(group, own):

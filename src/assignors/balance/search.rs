@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Mirror of `assignors/balance/search.py`: hands out partitions, and lowers the greatest level (of
-//! the fullest member) in single steps. An assignment is an array: the place of each partition's
-//! reader.
+//! the fullest member) in steps that move one partition, or swap two. An assignment is an array:
+//! the place of each partition's reader.
 
 use std::cell::{Cell, OnceCell};
 use std::cmp::Reverse;

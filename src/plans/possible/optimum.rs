@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Mirror of `plans/possible/optimum.py`: the best result that a group can reach.
+//! Mirror of `plans/possible/optimum.py`: the best balance that a group can
+//! reach, and the fewest moves to it.
 
 use crate::assignors::balance::balanced::{hand_out, sorted};
 use crate::assignors::balance::classes::Classes;

@@ -4,7 +4,7 @@
 A partition can be assigned only after the share coordinator has initialised its share state: the
 offsets of the records that are in flight or acknowledged.
 
-    initializing   partitions for which the share coordinator was asked, but has not answered
+    initializing   partitions whose share state was requested; the answer is not here yet
     initialized    partitions that can be assigned
     deleting       topics whose share state is being deleted with the group
 

@@ -31,7 +31,7 @@ impl Client {
         }
     }
 
-    /// Whether members of this library can be configured with the assignor.
+    /// Whether a member that runs this library can be configured with the assignor.
     pub fn has(self, assignor: Assignor) -> bool {
         match self {
             _ if assignor.is_ours() => false,

@@ -106,8 +106,8 @@ type Ranked<'a> = (Assignor, &'a Figures);
 
 /// Recommends an assignor. `alone` holds the figures of an eager group's own assignor, computed as
 /// if its members listed no other assignor. If there is a reason to keep the present assignor
-/// whatever the figures are, `keeps` holds this reason. `changed`: whether the figures are those of
-/// changes, not of a rebalance without one.
+/// whatever the figures are, `keeps` holds this reason. `changed` is false if the figures are
+/// those of a rebalance without changes.
 fn recommend(
     group: &GroupSpec,
     candidates: &[Candidate],

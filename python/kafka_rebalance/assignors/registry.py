@@ -133,7 +133,7 @@ BUILT_IN = {
 
 
 class ServerSide(NamedTuple):
-    """A server-side assignor. `shares` is True if several members can have one partition."""
+    """A server-side assignor. `shares`: whether several members can own the same partition."""
 
     assign: Callable[[GroupSpec], Assignment]
     shares: bool = False

@@ -61,8 +61,8 @@ Source = Weights | Callable[[str, Sequence[TopicPartition]], Weights]
 class PlugInOptions(Frozen):
     """The options of a plug-in. Times are in seconds.
 
-    `settings` are as in an assignor's name: "budget=3&tolerance=5%". `rebalance_every` is the
-    shortest time before the leader requests a rebalance of uneven loads; None for no such request.
+    `settings` are as in an assignor's name: "budget=3&tolerance=5%". The leader requests a
+    rebalance of uneven loads if its last answer is at least `rebalance_every` old; if None, never.
 
     Errors   GroupError for wrong settings; ValueError for a wrong `rebalance_every`.
     """

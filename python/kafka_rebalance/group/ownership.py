@@ -295,7 +295,9 @@ def _runs(partitions: Sequence[TopicPartition]) -> str:
 
 
 class Delta(Frozen):
-    """The difference between two assignments. `transferring` lists partitions by new owner."""
+    """The difference between two assignments. `transferring` lists, by new owner, the gained
+    partitions that another member has revoked.
+    """
 
     kept: Assignment
     revoked: Assignment

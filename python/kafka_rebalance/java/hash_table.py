@@ -22,7 +22,7 @@ from kafka_rebalance.frozen import Mutable
 DEFAULT_SLOTS = 16
 """The number of slots of a new table, unless the caller chooses another number."""
 
-_TREEIFY_AT = 8  # the largest chain; one more key makes it a tree
+_TREEIFY_AT = 8  # `put` makes a longer chain a tree, `compute_if_absent` one of this length
 _UNTREEIFY_AT = 6  # if a tree is split, a part with at most this many keys becomes a chain
 _MIN_TREE_TABLE = 64
 

@@ -69,7 +69,7 @@ _T = TypeVar("_T")
 
 
 class _NotAssignedError(GroupError):
-    """A group without members or known assignor, or absent; left out unless the caller named it."""
+    """A group that is absent, is empty or has an unknown assignor; left out unless it was named."""
 
 
 class Listed(NamedTuple):

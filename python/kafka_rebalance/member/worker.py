@@ -282,7 +282,7 @@ class Worker(GroupMember):
     # For the host ---------------------------------------------------------------------------------
 
     def is_at_work(self) -> bool:
-        """Returns whether no rebalance runs or is expected, so that a leader can serve requests."""
+        """Returns whether the member is Stable, knows its coordinator, and expects no rebalance."""
         return (
             self.state is MemberState.STABLE
             and not self.is_rebalancing()

@@ -293,7 +293,7 @@ class RebalancePlan(Frozen):
     def to_dict(self) -> dict[str, Any]:
         """Returns the plan as a dict for JSON: the figures, then all steps and rounds.
 
-        The figures of what the changes cause are None if a rack is lost and no member's is known.
+        `_OF_EVENTS` are None if a rack is lost, no member's rack is known, and there are no rounds.
         """
         return as_dict(self) | (dict.fromkeys(_OF_EVENTS) if is_not_known(self) else {})
 

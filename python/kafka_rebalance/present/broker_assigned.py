@@ -51,7 +51,7 @@ class WithLag(Frozen):
 
     @property
     def without_committed_offset(self: Any) -> int | None:
-        """Returns how many partitions with a leader have no committed offset; None if not read."""
+        """Returns how many partitions with a leader have no committed offset; None if unknown."""
         if self.lags is None:
             return None
         return sum(tp not in self.lags for tp in {*self._read} - {*self.leaderless})

@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads the present groups from records of `__consumer_offsets`, and answers them straight.
+"""Reads the present groups from records of `__consumer_offsets`, to assign or plan them.
 
     records = spark.read.parquet("lake/consumer_offsets")
     assign_groups(current_groups(records, topics).where("kind = 'consumer'"))
     assign_groups(GroupRecords(records, topics))
 
 The core reads the record of a classic group. A broker-assigned group has many records: Python
-reads them (`live/recorded_groups.py`), if the topics have their ids.
+reads them (`live/recorded_groups.py`), if `topics` has a column `topic_id`.
 
-The second way is faster, because no rows of classic groups are made in between. Its answers are
-equal, but have no rows for groups that have nothing to assign.
+`GroupRecords` is faster than `current_groups`, because it makes no rows of classic groups. Its
+answers are equal, but contain no rows for groups that have nothing to assign.
 """
 
 from collections.abc import Iterator, Sequence

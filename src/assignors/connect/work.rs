@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Mirror of `work.py`: the connectors and tasks of a worker. A connector or worker is a number:
 //! the rank of its name. A task is one integer, made of its connector's rank and its task number.
-//! So sorted integers are sorted by name.
+//! So sorting the integers sorts by name.
 
 use rustc_hash::FxHashMap;
 

@@ -26,8 +26,7 @@ pub struct Changed<'v, 'g, 'a> {
     are_sound: bool,
     /// By topic: the last member that gained a partition of it.
     gainer: Vec<MemberId>,
-    /// By topic: the index of its run among the kept runs of the last member that kept a partition
-    /// of it.
+    /// By topic: its index in the kept runs of the last member that kept any of its partitions.
     place: Vec<u32>,
 }
 

@@ -167,7 +167,7 @@ class _Loads:
         return sum(x * x for x in self.loads)
 
     def lower(self) -> bool:
-        """Lowers the cap by 1; if not all partitions fit, returns False and leaves wrong loads."""
+        """Lowers the cap by 1. Returns False if not all partitions fit; `loads` is then void."""
         # 2.
         if self.cap == 0:
             return False

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writes docs/api.md: every public name with its signature and the first line of its docstring.
+"""Writes docs/api.md: every public name with its signature and the summary of its docstring.
 
 python -m tools.api_page
 """
@@ -66,7 +66,7 @@ def names_of(module: str) -> list[str]:
 
 def _row(name: str, value: Any) -> str:
     described = inspect.isclass(value) or inspect.isfunction(value)
-    line = _first_line(value) if described else f"`{_text(value)}`"
+    line = _summary(value) if described else f"`{_text(value)}`"
     is_made = name in _INPUTS or (described and _is_change(value)) or not inspect.isclass(value)
     rows = [f"| `{name}{_signature(value) if is_made else ''}` | {line} |\n"]
     if not is_made and (attributes := ", ".join(f"`{one}`" for one in _attributes(value))):
@@ -75,7 +75,7 @@ def _row(name: str, value: Any) -> str:
         found = getattr(value, method)
         is_described = inspect.isroutine(found) or isinstance(found, property)
         if is_described and not method.startswith("_") and inspect.getdoc(found):
-            rows.append(f"| `.{method}{_signature(found)}` | {_first_line(found)} |\n")
+            rows.append(f"| `.{method}{_signature(found)}` | {_summary(found)} |\n")
     return "".join(rows)
 
 
@@ -95,8 +95,11 @@ def _attributes(value: type) -> Iterator[str]:
                 yield name
 
 
-def _first_line(value: object) -> str:
-    return (inspect.getdoc(value) or "").partition("\n")[0].replace("|", "\\|")
+def _summary(value: object) -> str:
+    """Returns the first lines of the docstring, up to one that ends a sentence."""
+    lines = (inspect.getdoc(value) or "").partition("\n\n")[0].splitlines()
+    ends = next((n for n, line in enumerate(lines, 1) if line.endswith((".", ":"))), len(lines))
+    return " ".join(lines[:ends]).replace("|", "\\|")
 
 
 def _text(value: object) -> str:

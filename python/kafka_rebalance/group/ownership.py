@@ -295,8 +295,9 @@ def _runs(partitions: Sequence[TopicPartition]) -> str:
 
 
 class Delta(Frozen):
-    """The difference between two assignments. `transferring` lists, by new owner, the gained
-    partitions that another member has revoked.
+    """The difference between two assignments.
+
+    `transferring` lists, by new owner, the gained partitions that another member has revoked.
     """
 
     kept: Assignment
